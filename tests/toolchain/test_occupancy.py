@@ -44,7 +44,13 @@ from tilegen.target import target
     ],
 )
 def test_known_values(
-    name: str, threads: int, registers: int, shared: int, blocks: int, fraction: float, limits: tuple[Limit, ...]
+    name: str,
+    threads: int,
+    registers: int,
+    shared: int,
+    blocks: int,
+    fraction: float,
+    limits: tuple[Limit, ...],
 ) -> None:
     got = occupancy(target(name), threads=threads, registers=registers, shared_bytes=shared)
     assert (got.blocks_per_sm, got.fraction, got.limits) == (blocks, pytest.approx(fraction), limits)

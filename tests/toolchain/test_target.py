@@ -45,7 +45,9 @@ def test_table_is_consistent(entry: object) -> None:
 
 
 def test_unknown_targets_say_what_there_is() -> None:  # report O3
-    with pytest.raises(TargetError, match=r"unknown target 'sm_999'; nearest is sm_121; known are sm_50, .*sm_121"):
+    with pytest.raises(
+        TargetError, match=r"unknown target 'sm_999'; nearest is sm_121; known are sm_50, .*sm_121"
+    ):
         target("sm_999")
     with pytest.raises(TargetError, match="nearest is sm_50"):
         target("sm_30")

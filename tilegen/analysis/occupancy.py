@@ -63,8 +63,9 @@ def _blocks_by_registers(target: Target, warps: int, registers: int) -> int:
     if registers == 0:
         return target.blocks_per_sm
     per_warp = _round_up(registers * target.warp_size, target.register_allocation_unit)
-    # The launch check assumes that every sub-partition holds as many warps as the fullest.
-    checked = per_warp * _round_up(warps, target.sub_partitions)
+    # The launch check assumes that each of four sub-partitions holds as many warps as the fullest
+    # (also on capability 6.0, which has two: what 6.1 refuses, all of Pascal refuses).
+    checked = per_warp * _round_up(warps, 4)
     if registers > target.registers_per_thread or checked > target.registers_per_block:
         return 0
     # A warp's registers all lie in one sub-partition, so what is left over in each is lost.
