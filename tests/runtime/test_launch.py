@@ -85,12 +85,12 @@ def test_code_is_chosen_by_the_device() -> None:
     ampere = replace(COMPILED, target=target("sm_80"))
     assert loadable_image(ampere, (8, 6)) == b"cubin" and loadable_image(ampere, (9, 0)) == PTX.encode()
     with pytest.raises(
-        LaunchError, match="code for sm_90 does not run on a device of compute capability 8.0"
+        LaunchError, match=r"code for sm_90 does not run on a device of compute capability 8\.0"
     ):
         loadable_image(COMPILED, (8, 0))
     specific = replace(COMPILED, target=target("sm_90a"))
     assert loadable_image(specific, (9, 0)) == b"cubin"
-    with pytest.raises(LaunchError, match=r"sm_90a runs on compute capability 9.0 alone"):
+    with pytest.raises(LaunchError, match=r"sm_90a runs on compute capability 9\.0 alone"):
         loadable_image(specific, (10, 0))
     family = replace(COMPILED, target=target("sm_100f"))
     assert loadable_image(family, (10, 3)) == b"cubin"
