@@ -101,7 +101,9 @@ class Builder:
     def size(self, span: Span, name: Token, value: Expression | None = None) -> SizeDecl:
         return SizeDecl(self._ident(name), value, span)
 
-    def scalar(self, span: Span, name: Token, type_name: TypeName, default: Expression | None = None) -> ScalarDecl:
+    def scalar(
+        self, span: Span, name: Token, type_name: TypeName, default: Expression | None = None
+    ) -> ScalarDecl:
         return ScalarDecl(self._ident(name), type_name, default, span)
 
     def items(self, span: Span, *items: KernelItem | None) -> tuple[KernelItem, ...]:
@@ -212,7 +214,11 @@ class Builder:
         return indices
 
     def indexed(
-        self, span: Span, base: Token, indices: tuple[Expression | RangeClause, ...], field: Token | None = None
+        self,
+        span: Span,
+        base: Token,
+        indices: tuple[Expression | RangeClause, ...],
+        field: Token | None = None,
     ) -> Indexed:
         kept: list[Expression] = []
         for index in indices:

@@ -1,4 +1,4 @@
-"""The limit on how deep an expression is. Passes over expressions recurse; what this lets through fits Python's stack."""
+"""The limit on the depth of expressions. Later passes recurse; what this lets through fits the stack of Python."""
 
 from __future__ import annotations
 

@@ -14,7 +14,8 @@ _MAX_INTEGER = 2**64 - 1
 LOOKALIKES = {
     "×": "*", "·": "*", "∗": "*", "⋅": "*", "÷": "/", "∕": "/", "⁄": "/", "−": "-", "–": "-", "—": "-", "‐": "-",
     "‑": "-", "≤": "<=", "≥": ">=", "≠": "!=", "…": "..", "‥": "..", "（": "(", "）": ")", "［": "[", "］": "]",
-    "｛": "{", "｝": "}", "，": ",", "：": ":", "＝": "=", "＋": "+", "＊": "*", "．": ".", "｜": "|", "＜": "<", "＞": ">",
+    "｛": "{", "｝": "}", "，": ",", "：": ":", "＝": "=", "＋": "+", "＊": "*", "．": ".", "｜": "|", "＜": "<",
+    "＞": ">",
     "\u00a0": " ", "\u2002": " ", "\u2003": " ", "\u2009": " ", "\u202f": " ", "\u3000": " ", "\u200b": " ",
     "\u200c": " ", "\u200d": " ", "\u2060": " ", "\ufeff": " ", "\u00ad": " ",
 }  # fmt: skip
@@ -94,12 +95,14 @@ def bad_number(span: Span, kind: str | None) -> Diagnostic | None:
         )
     if kind == "FLOAT":
         if len(text) <= 400 and float(text) != float("inf"):
-            if text.isdigit() or "_" in text and text.replace("_", "").isdigit():
+            if text.replace("_", "").isdigit():
                 return Diagnostic(
                     "TG0111",
                     f"the integer {short} starts with 0",
                     span,
-                    helps=(f"write `{text.replace('_', '').lstrip('0') or '0'}`; there are no octal numbers",),
+                    helps=(
+                        f"write `{text.replace('_', '').lstrip('0') or '0'}`; there are no octal numbers",
+                    ),
                 )
             return None
         return Diagnostic(
@@ -111,7 +114,17 @@ def bad_number(span: Span, kind: str | None) -> Diagnostic | None:
 
 
 _NUMBER_NOTE = ("numbers are written `12`, `1_000`, `1.5`, `1e-5`; sizes in bytes `128B`, `48KiB`, `2MiB`",)
-_UNITS = {"b": "B", "kb": "KiB", "kib": "KiB", "k": "KiB", "mb": "MiB", "mib": "MiB", "m": "MiB", "gb": "GiB", "gib": "GiB"}
+_UNITS = {
+    "b": "B",
+    "kb": "KiB",
+    "kib": "KiB",
+    "k": "KiB",
+    "mb": "MiB",
+    "mib": "MiB",
+    "m": "MiB",
+    "gb": "GiB",
+    "gib": "GiB",
+}
 
 
 def _number_helps(text: str) -> tuple[str, ...]:
@@ -138,10 +151,15 @@ def foreign(span: Span) -> Diagnostic:
     text = span.text
     if text[0] in "\"'":
         return Diagnostic(
-            "TG0114", "the language has no strings", span, helps=("write names without quotes, as in `on gpu`",)
+            "TG0114",
+            "the language has no strings",
+            span,
+            helps=("write names without quotes, as in `on gpu`",),
         )
     if len(text) == 2 and text[1] == "=":
-        helps: tuple[str, ...] = ("write `y[i] = …`; each element is assigned once, a sum over an axis is `sum[k](…)`",)
+        helps: tuple[str, ...] = (
+            "write `y[i] = …`; each element is assigned once, a sum over an axis is `sum[k](…)`",
+        )
     else:
         helps = (_FOREIGN_HELPS[text],) if text in _FOREIGN_HELPS else ()
     return Diagnostic("TG0114", f"`{text}` is not an operator of the language", span, helps=helps)

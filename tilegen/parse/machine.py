@@ -24,7 +24,30 @@ MAX_NESTING = 100
 
 _OPENERS = {"LPAR": "RPAR", "LSQB": "RSQB", "LBRACE": "RBRACE"}
 _CLOSERS = frozenset(_OPENERS.values())
-_CONTINUES = frozenset((",", "=", ":", "|", ".", "..", "..=", "+", "-", "*", "/", "//", "%", "**", "<", "<=", ">", ">=", "==", "!="))
+_CONTINUES = frozenset(
+    (
+        ",",
+        "=",
+        ":",
+        "|",
+        ".",
+        "..",
+        "..=",
+        "+",
+        "-",
+        "*",
+        "/",
+        "//",
+        "%",
+        "**",
+        "<",
+        "<=",
+        ">",
+        ">=",
+        "==",
+        "!=",
+    )
+)
 _NAME_FOLLOWERS = frozenset(("EQUAL", "LSQB", "DOT"))
 _OPERAND_STARTS = frozenset((WORD, "INT", "FLOAT", "BYTES", "LPAR", "PLUS", "MINUS"))
 _CONSTANTS = frozenset(("INF", "NAN", "TRUE", "FALSE"))
@@ -45,7 +68,11 @@ class Machine:
     """One run over the tokens of a file."""
 
     def __init__(
-        self, table: Table, tokens: tuple[Token, ...], builder: Builder, explain: Callable[[Machine], Diagnostic]
+        self,
+        table: Table,
+        tokens: tuple[Token, ...],
+        builder: Builder,
+        explain: Callable[[Machine], Diagnostic],
     ) -> None:
         self.table = table
         self.tokens = tokens
@@ -61,6 +88,8 @@ class Machine:
         self.previous: Token | None = None
         self.result: File | None = None
         self._separated = True
+        self._last_kind = ""
+        self._significant = 0
         self._callbacks = [getattr(builder, rule.callback) if rule.callback else None for rule in table.rules]
 
     @property
@@ -97,6 +126,8 @@ class Machine:
             return token.kind
         keyword = self.table.words.get(token.text)
         actions = self.table.actions[self.states[-1]]
+        if keyword == "KERNEL" and self._separated and self.starts_kernel():
+            return keyword
         if keyword is None or keyword not in actions:
             return "NAME"
         if "NAME" not in actions:
@@ -107,6 +138,11 @@ class Machine:
         if keyword in _CONSTANTS and following.text == "in":
             return "NAME"
         return "NAME" if following.kind in _NAME_FOLLOWERS else keyword
+
+    def starts_kernel(self) -> bool:
+        """Whether the tokens from here on are the head of a kernel, and nothing that has a tensor called `kernel`."""
+        at = self.at
+        return self.tokens[at + 1].kind == WORD and self.tokens[at + 2].kind in ("LPAR", "LSQB", "LBRACE")
 
     def _end_statement(self, token: Token) -> bool:
         """Handles a newline or `;`; false when the run is over."""
@@ -135,10 +171,10 @@ class Machine:
         return self._next_significant().kind == "LBRACE"
 
     def _next_significant(self) -> Token:
-        at = self.at
-        while self.tokens[at].kind in (NEWLINE, SEMICOLON):
-            at += 1
-        return self.tokens[at]
+        self._significant = max(self._significant, self.at)
+        while self.tokens[self._significant].kind in (NEWLINE, SEMICOLON):
+            self._significant += 1
+        return self.tokens[self._significant]
 
     def _after(self, token: Token) -> None:
         """Bookkeeping after `token` was read."""
@@ -156,8 +192,6 @@ class Machine:
                 self._separated = True
 
     # The table
-
-    _last_kind = ""
 
     def feed(self, kind: str, token: Token) -> bool:
         """Reads one token. False, with nothing changed, when it cannot stand here."""
@@ -246,31 +280,33 @@ class Machine:
         """Reports the present token and goes on after it; false when the run is over."""
         diagnostic = self.explain(self)
         self.diagnostics.append(diagnostic)
-        if len(self.diagnostics) >= MAX_ERRORS:
+        if len(self.diagnostics) >= MAX_ERRORS or self.token.kind == END:
             return False
-        if diagnostic.code == "TG0123" and self.token.kind != END:
+        if diagnostic.code == "TG0123":
             return self._close_block()
         return self._recover()
 
     def _close_block(self) -> bool:
         """Reads the `}` that is missing before the present token (and before `kernel`, all that are)."""
         place = self.token.start
-        everything = self.token.text == "kernel"
-        while self.brackets:
+        closing = len(self.brackets) if self.token.text == "kernel" else 1
+        for _ in range(closing):
+            self.feed(
+                "ERROR", Token("ERROR", "", place, place)
+            )  # stands for the statement after the last line end
             self.feed("RBRACE", Token("RBRACE", "", place, place))
             self.brackets.pop()
             self.feed("_NL", Token("_NL", "", place, place))
-            self._separated = True
-            if not everything:
-                break
+        self._separated = True
         return True
 
     def _recover(self) -> bool:
         """Drops the statement that has the present token and goes on at the next; false at the end of the file."""
         actions = self.table.actions
+        self.feed(
+            "_NL", Token("_NL", "", self.token.start, self.token.start)
+        )  # keeps a statement that is complete
         while "ERROR" not in actions[self.states[-1]]:
-            if len(self.states) == 1:
-                return False
             self.states.pop()
             self.values.pop()
             self.starts.pop()
@@ -310,8 +346,7 @@ class Machine:
                 depth = max(0, depth - 1)
             elif not braces and (
                 token.kind == SEMICOLON
-                or token.kind == NEWLINE
-                and (not depth or self._starts_statement(self.at + 1))
+                or (token.kind == NEWLINE and (not depth or self._starts_statement(self.at + 1)))
             ):
                 return
             self.at += 1

@@ -77,9 +77,13 @@ def too_large(subject: str) -> Diagnostic:
 def _describe(name: str, error: OSError | ValueError) -> Diagnostic:
     shown = name if name.isprintable() else ascii(name)
     if isinstance(error, FileNotFoundError):
-        return _unreadable(f"there is no file {shown}", "check the path; a relative one starts at the working directory")
+        return _unreadable(
+            f"there is no file {shown}", "check the path; a relative one starts at the working directory"
+        )
     if isinstance(error, IsADirectoryError):
-        return _unreadable(f"{shown} is a directory", f"name a file in it, as in {shown.rstrip('/')}/kernel.tile")
+        return _unreadable(
+            f"{shown} is a directory", f"name a file in it, as in {shown.rstrip('/')}/kernel.tile"
+        )
     if isinstance(error, PermissionError):
         return _unreadable(f"no permission to read {shown}", "make the file readable")
     reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)

@@ -86,7 +86,8 @@ def scan(source: Source, table: Table) -> Scan:
         elif group == "literal":
             tokens.append(Token(literals[lexeme], lexeme, start, end))
         elif group == "newline":
-            tokens.append(Token(NEWLINE, lexeme, start, end))
+            if tokens and tokens[-1].kind != NEWLINE:
+                tokens.append(Token(NEWLINE, lexeme, start, end))
         elif group == "semicolon":
             tokens.append(Token(SEMICOLON, lexeme, start, end))
         elif group == "number":

@@ -7,10 +7,9 @@ building.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
-import tempfile
+import zlib
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -49,16 +48,17 @@ class Table:
 def load_table() -> Table:
     """The table, from the cache where it is there and whole, else from Lark."""
     grammar = _GRAMMAR.read_text(encoding="utf-8")
-    # This module says how a grammar becomes a table, so a change of it makes another file as well.
-    digest = hashlib.sha256(grammar.encode() + Path(__file__).read_bytes()).hexdigest()
-    path = _cache_directory() / f"grammar-{digest[:24]}.json"
+    # This module says how a grammar becomes a table, so a change of it makes another table as well. The name keeps
+    # versions apart; whether a file is the right one is decided by comparing `made_from`.
+    made_from = Path(__file__).read_text(encoding="utf-8") + grammar
+    path = _cache_directory() / f"grammar-{zlib.crc32(made_from.encode()):08x}.json"
     try:
-        return _decode(json.loads(path.read_text(encoding="utf-8")), digest)
-    except (OSError, ValueError, KeyError, TypeError, IndexError):
+        return _decode(json.loads(path.read_text(encoding="utf-8")), made_from)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
         pass
-    data = _build(grammar) | {"digest": digest}
+    data = _build(grammar) | {"made_from": made_from}
     _store(path, json.dumps(data, separators=(",", ":")))
-    return _decode(data, digest)
+    return _decode(data, made_from)
 
 
 def _cache_directory() -> Path:
@@ -72,6 +72,8 @@ def _cache_directory() -> Path:
 
 def _store(path: Path, text: str) -> None:
     """Whole or not at all; a directory that cannot be written is no reason to fail."""
+    import tempfile
+
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, temporary = tempfile.mkstemp(dir=path.parent, prefix="grammar-")
@@ -82,10 +84,12 @@ def _store(path: Path, text: str) -> None:
         pass
 
 
-def _decode(data: dict[str, Any], digest: str) -> Table:
-    if data["digest"] != digest:
+def _decode(data: dict[str, Any], made_from: str) -> Table:
+    if data["made_from"] != made_from:
         raise ValueError("table of another grammar")
-    rules = tuple(Rule(origin, tuple(parts), callback, unwrap) for origin, parts, callback, unwrap in data["rules"])
+    rules = tuple(
+        Rule(origin, tuple(parts), callback, unwrap) for origin, parts, callback, unwrap in data["rules"]
+    )
     actions: tuple[dict[str, int], ...] = tuple(data["actions"])
     if not all(-len(rules) <= action < len(actions) for row in actions for action in row.values()):
         raise ValueError("damaged table")
@@ -107,9 +111,9 @@ def _build(grammar: str) -> dict[str, Any]:
         def lex(self, lexer_state: Any, parser_state: Any) -> Any:
             raise NotImplementedError
 
-    lark = Lark(grammar, parser="lalr", lexer=NoLexer, maybe_placeholders=False)
-    table = lark.parser.parser._parse_table  # type: ignore[attr-defined]
-    numbers: dict[LarkRule, int] = {rule: number for number, rule in enumerate(lark.rules)}
+    tables = Lark(grammar, parser="lalr", lexer=NoLexer, maybe_placeholders=False)
+    table = tables.parser.parser._parse_table
+    numbers: dict[LarkRule, int] = {rule: number for number, rule in enumerate(tables.rules)}
 
     def encode(action: tuple[Any, Any]) -> int:
         kind, argument = action
@@ -120,7 +124,7 @@ def _build(grammar: str) -> dict[str, Any]:
     words: dict[str, str] = {}
     punctuation: dict[str, str] = {}
     patterns: dict[str, str] = {}
-    for terminal in lark.terminals:
+    for terminal in tables.terminals:
         if not isinstance(terminal.pattern, PatternStr):
             patterns[terminal.name] = terminal.pattern.value
         elif terminal.pattern.value.isidentifier():
@@ -129,7 +133,7 @@ def _build(grammar: str) -> dict[str, Any]:
             punctuation[terminal.pattern.value] = terminal.name
     return {
         "actions": [{s: encode(a) for s, a in sorted(table.states[n].items())} for n in states],
-        "rules": [_encode_rule(rule) for rule in lark.rules],
+        "rules": [_encode_rule(rule) for rule in tables.rules],
         "start": table.start_states["start"],
         "end": table.end_states["start"],
         "words": dict(sorted(words.items())),
