@@ -5,8 +5,8 @@ from __future__ import annotations
 from tilegen.diagnostics import Diagnostic, SpecError
 from tilegen.parse.build import Builder
 from tilegen.parse.depth import check_depth
-from tilegen.parse.explain import explain
 from tilegen.parse.machine import Machine
+from tilegen.parse.mistakes import explain
 from tilegen.parse.reader import check_size, read_source, source_from_text
 from tilegen.parse.scanner import scan
 from tilegen.parse.table import load_table
