@@ -418,7 +418,27 @@ def simplify(value: Expr, ranges: Mapping[str, Range]) -> Expr:
         for atom in monomial:
             term = term * _simplify_atom(atom, ranges)
         total = total + term
-    return total
+    return _recombine(total)
+
+
+def _recombine(value: Expr) -> Expr:
+    """`d * k * (x // d) + k * (x % d)` is `k * x`."""
+    terms = dict(value.terms)
+    for monomial, coefficient in value.terms:
+        for atom in monomial:
+            if not isinstance(atom, Apply) or atom.op is not Op.MOD:
+                continue
+            d = atom.right.constant
+            if d is None:
+                continue
+            rest = _remove(monomial, (atom,)) or ()
+            quotient = Apply(Op.FLOOR_DIV, atom.left, atom.right)
+            partner = tuple(sorted((*rest, quotient), key=_atom_key))
+            if terms.get(monomial) == coefficient and terms.get(partner) == coefficient * d:
+                del terms[monomial], terms[partner]
+                whole = _from_dict(terms) + Expr(((rest, coefficient),)) * atom.left
+                return _recombine(whole)
+    return value
 
 
 def _simplify_atom(atom: Atom, ranges: Mapping[str, Range]) -> Expr:
@@ -437,6 +457,13 @@ def _simplify_atom(atom: Atom, ranges: Mapping[str, Range]) -> Expr:
             r = bounds(remainder, ranges)
             if quotient.terms and r.low >= 0 and r.high < c:
                 return quotient
+            common = _common_factor(left, c, ranges)
+            if common is not None:
+                factor, whole, _ = common
+                return simplify(floor_div(whole, expr(c // factor)), ranges)
+        case Op.MOD if c is not None and c > 0 and (common := _common_factor(left, c, ranges)) is not None:
+            factor, whole, small = common
+            return simplify(mod(whole, expr(c // factor)), ranges) * factor + small
         case Op.MIN if a.high <= b.low:
             return left
         case Op.MIN if b.high <= a.low:
@@ -456,6 +483,17 @@ def _simplify_atom(atom: Atom, ranges: Mapping[str, Range]) -> Expr:
             if r.low >= 0 and r.high < bounds(inner.right, ranges).low:
                 return inner.left
     return result
+
+
+def _common_factor(value: Expr, divisor: int, ranges: Mapping[str, Range]) -> tuple[int, Expr, Expr] | None:
+    """`value = factor * whole + small` with `factor > 1` dividing `divisor` and `0 <= small < factor` by the ranges."""
+    candidates = {math.gcd(c, divisor) for _, c in value.terms if c % divisor}
+    for factor in sorted(candidates - {1}, reverse=True):
+        whole, small = _split(value, factor)
+        r = bounds(small, ranges)
+        if whole.terms and r.low >= 0 and r.high < factor:
+            return factor, whole, small
+    return None
 
 
 def _split(value: Expr, divisor: int) -> tuple[Expr, Expr]:

@@ -281,7 +281,11 @@ class Reduction(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Reduce:
-    """A reduction of `body` over `axes`. `dtype` is the accumulation type (i64 for arg-reductions and `count`: i32)."""
+    """A reduction of `body` over `axes`. `dtype` is the accumulation type (i64 for arg-reductions).
+
+    `count` has the integer type it is stored in (i32, u32, i64, u64), else i32. The body has the accumulation type; for
+    `any`, `all` and `count` it is bool, for arg-reductions what it is computed in.
+    """
 
     op: Reduction
     axes: tuple[Axis, ...]
@@ -322,13 +326,29 @@ class Let:
 
 @dataclass(frozen=True, slots=True)
 class RuntimeBound:
-    """A bound only actual sizes can decide: 0 <= `index` < `extent` for all `axes`, checked at the call."""
+    """A bound only actual sizes can decide: 0 <= `index` < `extent` for all `axes`, checked at the call.
+
+    `guards`: it need hold only where all of them are >= 0 (a `where` around the read). `by_defaults`: proved for the
+    values that compile-time sizes have in the spec, so that only a caller who overrides one has to check it.
+    """
 
     tensor: str
     dimension: int
     index: Expr
     extent: Expr
     axes: tuple[Axis, ...]
+    span: Span = field(repr=False, compare=False)
+    guards: tuple[Expr, ...] = ()
+    by_defaults: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RuntimeCondition:
+    """`value >= 0` must hold at a call in which all of `axes` have a point; `reason` completes "…, so that …"."""
+
+    value: Expr
+    axes: tuple[Axis, ...]
+    reason: str
     span: Span = field(repr=False, compare=False)
 
 
@@ -337,7 +357,8 @@ class Kernel:
     """One kernel for one choice of types. `statements` in source order (a let precedes its uses).
 
     `bindings`: equalities that sizes must satisfy at a call, as (expression, expression) pairs, from axes that index
-    several dimensions. `runtime_bounds`: what the call must check.
+    several dimensions. `runtime_bounds`, `runtime_conditions`: what the call must check
+    (`tilegen.check.call_problems` does it all).
     """
 
     name: str
@@ -349,6 +370,7 @@ class Kernel:
     bindings: tuple[tuple[Expr, Expr], ...]
     runtime_bounds: tuple[RuntimeBound, ...]
     span: Span = field(repr=False, compare=False)
+    runtime_conditions: tuple[RuntimeCondition, ...] = ()
 
     def tensor(self, name: str) -> Tensor:
         return next(t for t in self.tensors if t.name == name)

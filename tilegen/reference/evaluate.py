@@ -29,7 +29,6 @@ from tilegen.spec import (
     Assign,
     Binary,
     BinaryOp,
-    Boundary,
     Call,
     Cast,
     IndexValue,
@@ -240,10 +239,7 @@ class _Evaluator:
         indices = tuple(
             index if isinstance(index, Expr) else self._number(index, frame).value for index in node.indices
         )
-        boundary = tensor.boundary
-        if boundary is None and tensor.texture is not None:
-            boundary = Boundary(tensor.texture.address)
-        source = Readable(tensor.name, array, (0,) * tensor.rank, boundary, tensor.boundary_value)
+        source = Readable(tensor.name, array, (0,) * tensor.rank, tensor.boundary, tensor.boundary_value)
         result = read(source, indices, frame)
         # Any byte but 0 is true.
         return result.view(np.uint8) != 0 if node.dtype == BOOL else result

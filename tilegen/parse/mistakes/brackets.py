@@ -96,7 +96,7 @@ def unclosed_bracket(place: Place) -> Diagnostic | None:
 
 def _unclosed(place: Place, opened: Token) -> Diagnostic:
     closer = CLOSERS[opened.text]
-    found = found(place)
+    stopped = found(place)
     return Diagnostic(
         "TG0122",
         f"this `{opened.text}` is not closed",
@@ -104,7 +104,7 @@ def _unclosed(place: Place, opened: Token) -> Diagnostic:
         labels=(Label(_end_of(place), f"`{closer}` is expected at the latest here"),)
         if place.before is not None
         else (),
-        notes=(f"reading stopped at {found}",),
+        notes=(f"reading stopped at {stopped}",),
         helps=(f"write the `{closer}`",),
     )
 

@@ -23,10 +23,10 @@ _TYPES = frozenset(
         "bf16",
         "f32",
         "f64",
-        "f8e4m3",
-        "f8e5m2",
+        "c64",
+        "c128",
+        "struct",
     )
-    + ("c64", "c128", "struct")
 )
 
 
