@@ -1,0 +1,210 @@
+"""Instructions without control effects, bound to a launch's registers as functions of a group of lanes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tilegen.sim import access, warp
+from tilegen.sim.context import Context
+from tilegen.sim.decode import Alu, copy, decode
+from tilegen.sim.faults import SimulationError, UnsupportedInstruction
+from tilegen.sim.form import MEMORY_OPCODES, refuse
+from tilegen.sim.memory import WINDOW_BITS, WINDOWS
+from tilegen.sim.ptx import (
+    Address,
+    Discard,
+    Immediate,
+    Instruction,
+    Negated,
+    Operand,
+    Pair,
+    Register,
+    Symbol,
+    Vector,
+)
+from tilegen.sim.state import Group, State
+
+Array = npt.NDArray[Any]
+Step = Callable[[Group], None]
+
+# Hints and waits that change neither values nor order.
+_NOTHING = {"createpolicy", "prefetch", "prefetchu", "applypriority", "discard", "nanosleep", "pmevent"}
+CONTROL = {"bra", "brx", "ret", "exit", "trap", "bar", "barrier"}
+WARP_SYNC = {"shfl", "vote", "match", "redux"}
+
+
+def is_warp_sync(instruction: Instruction) -> bool:
+    """Whether the instruction waits for the lanes that its membermask names."""
+    return instruction.parts[0] in WARP_SYNC or instruction.parts[:3] == ("bar", "warp", "sync")
+
+
+def is_control(instruction: Instruction) -> bool:
+    """Whether the machine itself, and not a step, must execute the instruction."""
+    return instruction.parts[0] in CONTROL or is_warp_sync(instruction)
+
+
+def bind(context: Context, instruction: Instruction, pc: int, read_registers: frozenset[str]) -> Step:
+    """A function that executes the instruction for a group; raises `UnsupportedInstruction`."""
+    try:
+        step = _bind(context, instruction, pc, read_registers)
+    except UnsupportedInstruction:
+        raise
+    except (SimulationError, KeyError, IndexError, ValueError) as error:
+        raise refuse(instruction, str(error)) from error
+    if instruction.guard is None or is_warp_sync(instruction):
+        return step
+    return _guarded(context, step, instruction.guard)
+
+
+def _bind(context: Context, instruction: Instruction, pc: int, read_registers: frozenset[str]) -> Step:
+    opcode = instruction.parts[0]
+    if opcode in MEMORY_OPCODES:
+        return access.bind(context, instruction, pc, read_registers)
+    if opcode == "activemask" or is_warp_sync(instruction):
+        return warp.bind(context, instruction, pc)
+    if opcode in _NOTHING:
+        return lambda group: None
+    if opcode in ("membar", "fence"):
+        if "proxy" in instruction.parts or "cluster" in instruction.parts:
+            raise refuse(instruction, "kind of fence")
+        if "cta" in instruction.parts:
+            return lambda group: None
+        numbers = context.state.thread_number
+        return lambda group: context.fence(numbers[group.index], pc)
+    if opcode == "isspacep":
+        return _is_space(context.state, instruction)
+    return bind_alu(context.state, decode(instruction))
+
+
+def _is_space(state: State, instruction: Instruction) -> Step:
+    window = WINDOWS[instruction.parts[1]] >> WINDOW_BITS
+
+    def test(address: Array) -> Array:
+        number = address >> np.uint64(WINDOW_BITS)
+        return np.asarray(number == window if window else (number == 0) | (number > 4))
+
+    kind, truth = np.dtype(np.uint64), np.dtype(np.bool_)
+    return bind_alu(
+        state, Alu(test, ((instruction.operands[1], kind),), ((instruction.operands[0], truth),))
+    )
+
+
+def _guarded(context: Context, step: Step, guard: Register | Negated) -> Step:
+    take = warp.predicate(context.state, guard)
+
+    def guarded(group: Group) -> None:
+        mask = group.mask & take()
+        count = int(np.count_nonzero(mask))
+        if count:
+            step(Group(mask, count, context.state.live))
+
+    return guarded
+
+
+def bind_alu(state: State, alu: Alu) -> Step:
+    """Three ways to run: all lanes in place, most lanes through a mask, few lanes gathered."""
+    function = alu.function
+    negated = [isinstance(one, Negated) for one, _ in alu.sources]
+    if any(negated):
+        plain = function
+
+        def function(*args: Any) -> Any:
+            return plain(*(~a if flip else a for a, flip in zip(args, negated, strict=True)))
+
+    operands = [one.register if isinstance(one, Negated) else one for one, _ in alu.sources]
+    sources = [state.source(one, kind) for one, (_, kind) in zip(operands, alu.sources, strict=True)]
+    targets = [state.destination(one, kind) for one, kind in alu.destinations]
+    if len(targets) == 1:
+        target = targets[0]
+        if target is None:
+            return lambda group: None
+        if function is copy:
+            return _copy_step(target, sources[0])
+        direct = alu.direct and not any(negated) and any(np.ndim(one) for one in sources)
+        if direct and target.dtype == alu.destinations[0][1]:
+            return _direct_step(function, target, sources)
+    return _general_step(function, targets, sources)
+
+
+def _gather(sources: list[Any], index: Array) -> list[Any]:
+    return [one[index] if np.ndim(one) else one for one in sources]
+
+
+def _copy_step(target: Array, source: Any) -> Step:
+    is_array = bool(np.ndim(source))
+
+    def step(group: Group) -> None:
+        if group.whole:
+            np.copyto(target, source, casting="unsafe")
+        elif group.count * 4 >= len(group.mask):
+            np.copyto(target, source, where=group.mask, casting="unsafe")
+        else:
+            index = group.index
+            target[index] = source[index] if is_array else source
+
+    return step
+
+
+def _direct_step(function: Any, target: Array, sources: list[Any]) -> Step:
+    def step(group: Group) -> None:
+        if group.whole:
+            function(*sources, out=target)
+        elif group.count * 4 >= len(group.mask):
+            np.copyto(target, function(*sources), where=group.mask)
+        else:
+            target[group.index] = function(*_gather(sources, group.index))
+
+    return step
+
+
+def _general_step(function: Any, targets: list[Array | None], sources: list[Any]) -> Step:
+    single = len(targets) == 1
+
+    def step(group: Group) -> None:
+        sparse = not group.whole and group.count * 4 < len(group.mask)
+        given = function(*_gather(sources, group.index)) if sparse else function(*sources)
+        for target, result in zip(targets, (given,) if single else given, strict=True):
+            if target is None:
+                continue
+            if group.whole:
+                np.copyto(target, result, casting="unsafe")
+            elif sparse:
+                target[group.index] = result
+            else:
+                np.copyto(target, result, where=group.mask, casting="unsafe")
+
+    return step
+
+
+def registers_read(instructions: tuple[Instruction, ...]) -> frozenset[str]:
+    """Registers that some instruction reads; an atomic whose result is in none of them is a reduction."""
+    names: set[str] = set()
+    for one in instructions:
+        if one.guard is not None:
+            names.add(one.guard.register.name if isinstance(one.guard, Negated) else one.guard.name)
+        writes_first = one.parts[0] not in ("st", "red", "bra", "brx", "bar", "barrier")
+        for position, operand in enumerate(one.operands):
+            if position == 0 and writes_first:
+                continue
+            names.update(_names(operand))
+    return frozenset(names)
+
+
+def _names(operand: Operand) -> set[str]:
+    match operand:
+        case Register(name):
+            return {name}
+        case Address(base, _):
+            return {base.name} if isinstance(base, Register) else set()
+        case Vector(items):
+            return set().union(*(_names(item) for item in items)) if items else set()
+        case Pair(first, second):
+            return _names(first) | _names(second)
+        case Negated(register):
+            return {register.name}
+        case Immediate() | Symbol() | Discard():
+            return set()

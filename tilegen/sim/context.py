@@ -1,0 +1,381 @@
+"""What a launch's instructions share: memory, checks, and the faults they find."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tilegen.sim.faults import Fault, FaultKind, FaultLog
+from tilegen.sim.form import Form
+from tilegen.sim.memory import GLOBAL_BASE, Memory
+from tilegen.sim.report import Access, Space
+from tilegen.sim.shadow import FIRST, PRIOR, STEP_SHIFT, THREAD_MASK, Actors, Conflicts, Shadow
+from tilegen.sim.state import State
+
+Array = npt.NDArray[Any]
+
+_PAGE = 4096
+
+
+class Context:
+    """Checks every access of a launch and keeps the shadow memories.
+
+    `granules` are log2 of the shadow granule of shared and of global memory; `writable` are the allocations (by
+    position) that the kernel may store to: reads of the others need not be remembered.
+    """
+
+    def __init__(
+        self,
+        state: State,
+        memory: Memory,
+        constants: Array,
+        parameters: Array,
+        granules: tuple[int, int],
+        writable: set[int],
+        checks: bool,
+    ) -> None:
+        self.state, self.memory = state, memory
+        self.constants, self.parameter_bytes = constants, parameters
+        self.log = FaultLog()
+        self.checks = checks
+        self.step = 0
+        self.step_pc: list[int] = [0]
+        self.starts, self.ends = memory.limits()
+        self.allocation = -1
+        self.shared_shift, self.global_shift = granules
+        self.writable = writable
+        blocks = state.grid[0] * state.grid[1] * state.grid[2]
+        self.fence_step = np.zeros(blocks, dtype=np.int64)
+        self.release_step = np.zeros(blocks, dtype=np.int64)
+        self.acquire_step = np.zeros(blocks, dtype=np.int64)
+        if checks:
+            self.shared_shadow = Shadow(max(1, len(state.shared) >> self.shared_shift), 0)
+            self.global_shadow = Shadow((len(memory.arena) >> self.global_shift) + 1, state.padded)
+            self._recall()
+
+    def _recall(self) -> None:
+        """What earlier launches have stored counts as initialised."""
+        size = 1 << self.global_shift
+        for one in self.memory.allocations:
+            if not one.initialised and one.size:
+                first, last = self._granules(one.address, one.size)
+                stored = self.memory.stored[first * size : last * size].reshape(-1, size).any(axis=1)
+                self.global_shadow.writes[first:last][stored] = PRIOR
+
+    def _granules(self, address: int, size: int) -> tuple[int, int]:
+        start = address - GLOBAL_BASE
+        return start >> self.global_shift, -(-(start + size) >> self.global_shift)
+
+    def finish(self) -> None:
+        """Tells the memory which bytes were stored."""
+        if not self.checks:
+            return
+        size = 1 << self.global_shift
+        for one in self.memory.allocations:
+            if one.size:
+                first, last = self._granules(one.address, one.size)
+                touched = np.repeat(self.global_shadow.writes[first:last] >= FIRST, size)
+                start = one.address - GLOBAL_BASE
+                offset = start - first * size
+                self.memory.stored[start : start + one.size] |= touched[offset : offset + one.size]
+
+    def next_step(self, pc: int) -> int:
+        self.step += 1
+        self.step_pc.append(pc)
+        return self.step
+
+    def barrier_key(self, pc: int) -> int:
+        """The key that every access so far is not above, and every later one is."""
+        return self.next_step(pc) << STEP_SHIFT
+
+    def line(self, pc: int) -> int | None:
+        return self.state.program.instructions[pc].line
+
+    def outside(self, space: Space, addresses: Array, bytes: int) -> Array | None:
+        """Lanes whose access leaves its allocation, or None; notes the allocation where all lanes share one."""
+        if len(addresses) == 0:
+            return None
+        low, high = int(addresses.min()), int(addresses.max()) + bytes
+        if space is not Space.GLOBAL:
+            end = self._space_size(space)
+            if low >= 0 and high <= end:
+                return None
+            return np.asarray((addresses < 0) | (addresses + bytes > end))
+        self.allocation = int(np.searchsorted(self.starts, low, side="right")) - 1
+        if self.allocation >= 0 and high <= self.ends[self.allocation]:
+            return None
+        which = np.searchsorted(self.starts, addresses, side="right") - 1
+        self.allocation = -1
+        wrong = (which < 0) | (addresses + bytes > (self.ends[which] if len(self.ends) else 0))
+        return np.asarray(wrong) if wrong.any() else None
+
+    def _space_size(self, space: Space) -> int:
+        match space:
+            case Space.SHARED:
+                return self.state.shared_bytes
+            case Space.LOCAL:
+                return self.state.program.local_bytes
+            case Space.CONST:
+                return len(self.constants) - 64
+            case _:
+                return len(self.parameter_bytes) - 64
+
+    def report(self, kind: FaultKind, pc: int, index: Array | None, addresses: Array, message: str) -> None:
+        """One fault for all the lanes given; the first is named."""
+        lane = 0 if index is None else int(index[0])
+        self.log.add(
+            Fault(
+                kind,
+                message,
+                self.line(pc),
+                thread=self.state.thread(int(self.state.thread_number[lane])),
+                address=int(addresses[0]),
+                ptx_line=self.state.program.instructions[pc].ptx_line,
+                count=len(addresses),
+            )
+        )
+
+    def misaligned(
+        self, pc: int, index: Array | None, wrong: Array, addresses: Array, space: Space, bytes: int
+    ) -> None:
+        lanes = np.flatnonzero(wrong)
+        address = int(addresses[lanes[0]])
+        where, name, offset = self._place(space, address, bytes)
+        self._located(
+            FaultKind.MISALIGNED,
+            pc,
+            lanes if index is None else index[lanes],
+            address,
+            f"a {bytes}-byte access needs an address that is a multiple of {bytes}: {where}",
+            name,
+            offset,
+        )
+
+    def out_of_bounds(
+        self, pc: int, index: Array | None, wrong: Array, addresses: Array, space: Space, bytes: int, writes: bool
+    ) -> None:
+        lanes = np.flatnonzero(wrong)
+        null = (addresses[lanes] >= 0) & (addresses[lanes] < _PAGE) & (space is Space.GLOBAL)
+        kind = FaultKind.OUT_OF_BOUNDS_WRITE if writes else FaultKind.OUT_OF_BOUNDS_READ
+        for chosen, found in ((lanes[null], FaultKind.NULL_POINTER), (lanes[~null], kind)):
+            if len(chosen) == 0:
+                continue
+            address = int(addresses[chosen[0]])
+            where, name, offset = self._place(space, address, bytes)
+            verb = "writes" if writes else "reads"
+            if found is FaultKind.NULL_POINTER:
+                where, name, offset = f"address {address:#x}", None, None
+            self._located(
+                found,
+                pc,
+                chosen if index is None else index[chosen],
+                address,
+                f"{verb} {bytes} bytes at {where}",
+                name,
+                offset,
+            )
+
+    def _located(
+        self, kind: FaultKind, pc: int, lanes: Array, address: int, message: str, name: str | None, offset: int | None
+    ) -> None:
+        thread = self.state.thread(int(self.state.thread_number[lanes[0]]))
+        self.log.add(
+            Fault(
+                kind,
+                f"{thread} {message}",
+                self.line(pc),
+                thread=thread,
+                address=address,
+                allocation=name,
+                offset=offset,
+                ptx_line=self.state.program.instructions[pc].ptx_line,
+                count=len(lanes),
+            )
+        )
+
+    def _place(self, space: Space, address: int, bytes: int) -> tuple[str, str | None, int | None]:
+        if space is Space.GLOBAL:
+            name, offset, text = self.memory.describe(address, bytes)
+            return text, name, offset
+        if space is Space.SHARED:
+            name, offset = self._shared_variable(address)
+            size = self.state.shared_bytes
+            past = address + bytes - size
+            text = f"byte {address} of shared memory"
+            if past > 0:
+                text += f", {past} bytes past the end of its {size} bytes"
+            if name is not None:
+                text += f" (byte {offset} from the start of `{name}`)"
+            return text, name, offset
+        return f"byte {address} of {space.value} memory ({self._space_size(space)} bytes)", space.value, address
+
+    def _shared_variable(self, address: int) -> tuple[str | None, int | None]:
+        shared = self.state.program.shared
+        below = [(start, name) for name, start in shared.items() if start <= address]
+        if not below:
+            return None, None
+        start, name = max(below)
+        return demangle(name), address - start
+
+    def check(self, space: Space, addresses: Array, index: Array | None, form: Form, pc: int) -> None:
+        """Races and reads of what was never written; addresses are in bounds and aligned."""
+        state = self.state
+        writes = form.access is not Access.LOAD
+        if not self.checks:
+            if space is Space.GLOBAL and writes:
+                flat = addresses - GLOBAL_BASE
+                for byte in range(form.bytes):
+                    self.memory.stored[flat + byte] = True
+            return
+        threads = state.thread_number if index is None else state.thread_number[index]
+        step = self.next_step(pc)
+        if space is Space.GLOBAL:
+            if form.strong:
+                self._order(threads, step, form)
+            known = self.allocation >= 0
+            written_to = not known or self.allocation in self.writable
+            fresh = not known or not self.memory.allocations[self.allocation].initialised
+            if not writes and not written_to and not fresh:
+                return
+            if writes and known:
+                self.writable.add(self.allocation)
+            shadow, shift = self.global_shadow, self.global_shift
+            granules = (addresses - GLOBAL_BASE) >> shift
+        else:
+            written_to = fresh = True
+            shadow, shift = self.shared_shadow, self.shared_shift
+            granules = (addresses + (state.shared_base if index is None else state.shared_base[index])) >> shift
+        barriers = state.barrier_key if index is None else state.barrier_key[index]
+        atomic = form.strong if space is Space.GLOBAL else form.access is Access.ATOMIC
+        actors = Actors(threads, barriers, step, atomic)
+        for part in range(max(1, form.bytes >> shift)):
+            at = granules if part == 0 else granules + part
+            if writes:
+                if form.access is Access.ATOMIC and fresh:
+                    self._unwritten(space, np.flatnonzero(shadow.writes.take(at) == 0), addresses, index, pc)
+                found, same = shadow.write(at, actors, written_to)
+                for conflicts in found:
+                    self._race(space, conflicts, addresses, index, pc)
+                if same is not None:
+                    self._race(space, same, addresses, index, pc)
+            else:
+                conflict, unwritten = shadow.read(at, actors, written_to)
+                if conflict is not None:
+                    self._race(space, conflict, addresses, index, pc)
+                if unwritten is not None and fresh:
+                    self._unwritten(space, unwritten, addresses, index, pc)
+
+    def _order(self, threads: Array, step: int, form: Form) -> None:
+        blocks = threads // self.state.padded
+        if form.releases:
+            self.fence_step[blocks] = step
+        if form.access is not Access.LOAD:
+            self.release_step[blocks] = self.fence_step[blocks]
+        if form.access is not Access.STORE:
+            self.acquire_step[blocks] = step
+
+    def fence(self, threads: Array, pc: int) -> None:
+        """A memory fence of at least device scope by these threads."""
+        self.fence_step[threads // self.state.padded] = self.next_step(pc)
+
+    def _unwritten(
+        self, space: Space, positions: Array, addresses: Array, index: Array | None, pc: int
+    ) -> None:
+        if space is Space.GLOBAL and len(positions):
+            which = np.searchsorted(self.starts, addresses[positions], side="right") - 1
+            initialised = np.array([one.initialised for one in self.memory.allocations])
+            positions = positions[~initialised[which]]
+        if len(positions) == 0:
+            return
+        kind = FaultKind.UNINITIALISED_GLOBAL_READ
+        if space is Space.SHARED:
+            kind = FaultKind.UNINITIALISED_SHARED_READ
+        address = int(addresses[positions[0]])
+        where, name, offset = self._place(space, address, 1)
+        lanes = positions if index is None else index[positions]
+        self._located(kind, pc, lanes, address, f"reads {where}, which no thread has written", name, offset)
+
+    def _race(
+        self, space: Space, conflicts: Conflicts, addresses: Array, index: Array | None, pc: int
+    ) -> None:
+        state = self.state
+        positions, keys = conflicts.positions, conflicts.keys
+        lanes = positions if index is None else index[positions]
+        mine, other = state.thread_number[lanes], keys & THREAD_MASK
+        steps = keys >> STEP_SHIFT
+        same_warp = mine >> 5 == other >> 5
+        keep = ~(same_warp & (keys <= state.warp_key[lanes]))
+        if space is Space.GLOBAL:
+            my_block, other_block = mine // state.padded, other // state.padded
+            released = self.release_step[other_block]
+            keep &= ~(
+                (my_block != other_block) & (steps < released) & (self.acquire_step[my_block] > released)
+            )
+        if not keep.any():
+            return
+        positions, lanes, mine, other, steps, same_warp = (
+            one[keep] for one in (positions, lanes, mine, other, steps, same_warp)
+        )
+        pcs = np.array(self.step_pc)[steps]
+        for other_pc in np.unique(pcs).tolist():
+            for together in (False, True):
+                chosen = np.flatnonzero((pcs == other_pc) & (same_warp == together))
+                if len(chosen):
+                    self._add_race(space, together, pc, other_pc, chosen, positions, mine, other, addresses)
+
+    def _add_race(
+        self,
+        space: Space,
+        same_warp: bool,
+        pc: int,
+        other_pc: int,
+        chosen: Array,
+        positions: Array,
+        mine: Array,
+        other: Array,
+        addresses: Array,
+    ) -> None:
+        first = int(chosen[0])
+        me, them = self.state.thread(int(mine[first])), self.state.thread(int(other[first]))
+        address = int(addresses[positions[first]])
+        where, name, offset = self._place(space, address, 1)
+        line, other_line = self.line(pc), self.line(other_pc)
+        kind = FaultKind.GLOBAL_RACE
+        hint = "different blocks are never ordered" if me.block != them.block else "no barrier lies between"
+        if space is Space.SHARED:
+            kind = FaultKind.SHARED_RACE
+            if same_warp and pc != other_pc:
+                kind = FaultKind.WARP_RACE
+                hint = "no __syncwarp() or __syncthreads() lies between"
+        if pc == other_pc:
+            hint = "one instruction, two threads" if me.block == them.block else hint
+        self.log.add(
+            Fault(
+                kind,
+                f"{me} {self._verb(pc)} (line {line}) and {them} {self._verb(other_pc)} (line {other_line}) "
+                f"{where}; {hint}",
+                line,
+                tuple(one for one in (line, other_line) if one is not None),
+                thread=me,
+                other=them,
+                address=address,
+                allocation=name,
+                offset=offset,
+                ptx_line=self.state.program.instructions[pc].ptx_line,
+                count=len(chosen),
+            )
+        )
+
+    def _verb(self, pc: int) -> str:
+        return {"ld": "reads", "st": "writes"}.get(self.state.program.instructions[pc].parts[0], "updates")
+
+
+def demangle(name: str) -> str:
+    """`_ZZ2trE4tile` (a static of a function) as `tile`; other names as they are."""
+    if not name.startswith("_ZZ"):
+        return name
+    tail = name[name.rfind("E") + 1 :]
+    digits = len(tail) - len(tail.lstrip("0123456789"))
+    return tail[digits : digits + int(tail[:digits])] if digits else name

@@ -1,0 +1,90 @@
+"""The modifiers of a load, store or atomic, as one value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tilegen.sim import atomics
+from tilegen.sim.decode import DTYPES
+from tilegen.sim.faults import UnsupportedInstruction
+from tilegen.sim.ptx import Instruction
+from tilegen.sim.report import Access, Space
+
+_SPACES = {
+    "global": Space.GLOBAL,
+    "shared": Space.SHARED,
+    "shared_cta": Space.SHARED,
+    "local": Space.LOCAL,
+    "const": Space.CONST,
+    "param": Space.PARAM,
+    "param_entry": Space.PARAM,
+    "param_func": Space.PARAM,
+}
+_STRONG = {"volatile", "relaxed", "acquire", "release", "acq_rel", "mmio"}
+_IGNORED = {
+    "weak", "cta", "gpu", "sys", "cluster", "ca", "cg", "cs", "lu", "cv", "wb", "wt", "nc", "unified", "noftz",
+}  # fmt: skip
+_ATOMIC_OPERATIONS = {"add", "min", "max", "and", "or", "xor", "exch", "cas", "inc", "dec"}
+MEMORY_OPCODES = frozenset({"ld", "ldu", "st", "atom", "red"})
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """`element` is the NumPy type, `vector` the elements per lane.
+
+    `strong` accesses (atomics, volatile, relaxed, acquire, release) do not race with one another in global memory;
+    `releases` ones order the writes before them.
+    """
+
+    access: Access
+    space: Space
+    kind: str
+    element: np.dtype[Any]
+    vector: int
+    strong: bool
+    releases: bool
+    operation: str = ""
+
+    @property
+    def bytes(self) -> int:
+        """Bytes per lane."""
+        return self.element.itemsize * self.vector
+
+
+def parse_form(instruction: Instruction) -> Form:
+    """The form of `ld`, `ldu`, `st`, `atom` or `red`; anything unknown is refused."""
+    parts = instruction.parts
+    access = {"ld": Access.LOAD, "ldu": Access.LOAD, "st": Access.STORE}.get(parts[0], Access.ATOMIC)
+    space, vector, strong, operation = Space.GENERIC, 1, access is Access.ATOMIC, ""
+    releases = "release" in parts or "acq_rel" in parts
+    kind = parts[-1]
+    for part in parts[1:-1]:
+        if part in _SPACES:
+            space = _SPACES[part]
+        elif part in ("v2", "v4", "v8"):
+            vector = int(part[1])
+        elif part in _STRONG:
+            strong = True
+        elif access is Access.ATOMIC and part in _ATOMIC_OPERATIONS:
+            operation = part
+        elif part not in _IGNORED and not part.startswith(("L1_", "L2_")):
+            raise refuse(instruction, f"modifier .{part}")
+    if kind == "b128" and access is not Access.ATOMIC:
+        raise refuse(instruction, "128-bit scalar")
+    if kind not in DTYPES or kind == "pred":
+        raise refuse(instruction, f"type {kind}")
+    if access is Access.ATOMIC:
+        try:
+            atomics.combiner(operation, kind)
+        except KeyError:
+            raise refuse(instruction, "atomic operation") from None
+        if vector > 1:
+            raise refuse(instruction, "vector atomic")
+    return Form(access, space, kind, DTYPES[kind], vector, strong, releases, operation)
+
+
+def refuse(instruction: Instruction, reason: str) -> UnsupportedInstruction:
+    return UnsupportedInstruction(instruction.text, instruction.ptx_line, instruction.line, reason)

@@ -1,0 +1,441 @@
+"""Runs a program over chunks of blocks: the threads with the least position go next, barriers hold a block's threads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tilegen.sim import warp
+from tilegen.sim.access import MemoryOperation
+from tilegen.sim.bind import Step, bind, is_control, is_warp_sync, registers_read
+from tilegen.sim.context import Context
+from tilegen.sim.decode import DTYPES
+from tilegen.sim.faults import Fault, FaultKind, RunawayLimit, UnsupportedInstruction
+from tilegen.sim.ptx import Immediate, Instruction, Operand
+from tilegen.sim.state import Group
+
+Array = npt.NDArray[Any]
+
+# A step costs about as much as this many threads, however few run it: what the instruction limit is counted in.
+_STEP_COST = 256
+# After so many turns with other threads waiting, they get a turn too: a spin loop waits for one of them.
+_PATIENCE = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """Straight code from a position up to a control instruction or the end of its block."""
+
+    steps: tuple[Step, ...]
+    end: int
+    control: Instruction | None
+    follow: int
+
+
+class Machine:
+    """Binds a program once and runs it over any number of chunks."""
+
+    def __init__(self, context: Context, max_instructions: int) -> None:
+        self.context, self.state = context, context.state
+        self.program = context.state.program
+        self.budget = max_instructions
+        self.thread_instructions = 0
+        self.warp_instructions = 0
+        self.barriers = 0
+        self.operations: list[MemoryOperation] = []
+        self.segments: dict[int, Segment] = {}
+        self.pending: dict[int, Array] = {}
+        self.waiting: dict[int, Array] = {}
+        self.parked: dict[int, Array] = {}
+        self.steps: dict[int, Step] = {}
+        self.guards: dict[int, Any] = {}
+        self.turns = 0
+        read = registers_read(self.program.instructions)
+        for pc, instruction in enumerate(self.program.instructions):
+            if is_control(instruction) and instruction.guard is not None:
+                self.guards[pc] = warp.predicate(self.state, instruction.guard)
+            if is_control(instruction) and not is_warp_sync(instruction):
+                self._validate(instruction)
+                continue
+            step = bind(context, instruction, pc, read)
+            self.steps[pc] = step
+        self._collect(read)
+
+    def _collect(self, read: frozenset[str]) -> None:
+        for step in self.steps.values():
+            inner = getattr(step, "__closure__", None) or ()
+            candidates = [step, *(cell.cell_contents for cell in inner)]
+            self.operations += [one for one in candidates if isinstance(one, MemoryOperation)]
+
+    def _validate(self, instruction: Instruction) -> None:
+        opcode, parts = instruction.parts[0], instruction.parts
+        known = opcode not in ("bar", "barrier") or _barrier_kind(parts) in ("sync", "red")
+        if opcode in ("bar", "barrier") and "cluster" in parts:
+            known = False
+        if not known:
+            raise UnsupportedInstruction(
+                instruction.text, instruction.ptx_line, instruction.line, "kind of barrier"
+            )
+
+    def run(self, first_block: int, count: int) -> None:
+        """Runs blocks first_block … first_block + count - 1 to their end."""
+        self.state.begin(first_block, count)
+        if self.context.checks:
+            self.context.shared_shadow.clear()
+        self.pending = {0: self.state.valid.copy()}
+        self.waiting, self.parked = {}, {}
+        self.turns = 0
+        while True:
+            while self.pending:
+                self._turn()
+            if not (self.waiting or self.parked):
+                return
+            if self._release_warps() or self._release_barriers():
+                continue
+            if self.parked:
+                self._force_warp()
+            else:
+                self._abandon()
+
+    def _turn(self) -> None:
+        self.turns += 1
+        if self.turns > _PATIENCE and (len(self.pending) > 1 or self.waiting) and self.turns % 64 == 0:
+            self._release_barriers()
+            pc = max(self.pending)
+        else:
+            pc = min(self.pending)
+        mask = self.pending.pop(pc)
+        count = int(np.count_nonzero(mask))
+        if count:
+            self._run_segment(pc, Group(mask, count, self.state.live))
+
+    def _segment(self, pc: int) -> Segment:
+        found = self.segments.get(pc)
+        if found is not None:
+            return found
+        steps: list[Step] = []
+        at = pc
+        while True:
+            instruction = self.program.instructions[at]
+            if is_control(instruction):
+                control: Instruction | None = instruction
+                break
+            steps.append(self.steps[at])
+            if self.program.follows[at] != at + 1 or at + 1 in self.program.starts:
+                control = None
+                break
+            at += 1
+        found = self.segments[pc] = Segment(tuple(steps), at, control, self.program.follows[at])
+        return found
+
+    def _run_segment(self, pc: int, group: Group) -> None:
+        segment = self._segment(pc)
+        length = len(segment.steps) + (segment.control is not None)
+        self._charge(length, group)
+        for step in segment.steps:
+            step(group)
+        control = segment.control
+        if control is None:
+            self._continue(segment.follow, group.mask)
+        elif is_warp_sync(control):
+            self._warp_sync(segment.end, control, group)
+        else:
+            self._control(segment.end, control, group)
+
+    def _charge(self, instructions: int, group: Group) -> None:
+        self.thread_instructions += instructions * group.count
+        self.warp_instructions += instructions * len(group.rows)
+        self.budget -= instructions * max(group.count, _STEP_COST)
+        if self.budget < 0:
+            raise RunawayLimit
+
+    def _continue(self, pc: int, mask: Array) -> None:
+        if pc < 0:
+            self._exit(mask)
+            return
+        waiting = self.pending.get(pc)
+        self.pending[pc] = mask if waiting is None else waiting | mask
+
+    def _exit(self, mask: Array) -> None:
+        self.state.alive &= ~mask
+        self.state.live = int(np.count_nonzero(self.state.alive))
+
+    def _control(self, pc: int, instruction: Instruction, group: Group) -> None:
+        mask = group.mask
+        follow = self.program.follows[pc]
+        if instruction.guard is not None:
+            taken = mask & self.guards[pc]()
+            rest = mask & ~taken
+            if rest.any():
+                self._continue(follow, rest)
+            if not taken.any():
+                return
+            mask = taken
+        match instruction.parts[0]:
+            case "bra":
+                self._continue(self.program.targets[pc][0], mask)
+            case "brx":
+                self._indirect(pc, instruction, mask)
+            case "ret" | "exit":
+                self._exit(mask)
+            case "trap":
+                lanes = np.flatnonzero(mask)
+                self.context.report(FaultKind.TRAP, pc, lanes, lanes, f"{len(lanes)} threads trapped")
+                self._exit(mask)
+            case _:
+                self._barrier(pc, mask)
+
+    def _indirect(self, pc: int, instruction: Instruction, mask: Array) -> None:
+        selector = np.broadcast_to(self.state.source(instruction.operands[0], DTYPES["u32"]), mask.shape)
+        targets = self.program.targets[pc]
+        for value, target in enumerate(targets):
+            chosen = mask & (selector == value)
+            if chosen.any():
+                self._continue(target, chosen)
+        lost = mask & (selector >= len(targets))
+        if lost.any():
+            lanes = np.flatnonzero(lost)
+            self.context.report(FaultKind.TRAP, pc, lanes, lanes, "indirect branch outside its table")
+            self._exit(lost)
+
+    # Warp-wide instructions
+
+    def _warp_sync(self, pc: int, instruction: Instruction, group: Group) -> None:
+        mask = group.mask
+        if instruction.guard is not None:
+            taken = mask & self.guards[pc]()
+            if (mask & ~taken).any():
+                self._continue(self.program.follows[pc], mask & ~taken)
+            mask = taken
+        if pc in self.parked:
+            mask = mask | self.parked.pop(pc)
+        if int(np.count_nonzero(mask)) < self.state.live:
+            short = self._short(instruction, mask)
+            if short.any():
+                self.parked[pc] = short
+                mask = mask & ~short
+        self._finish_sync(pc, mask)
+
+    def _short(self, instruction: Instruction, mask: Array) -> Array:
+        """Lanes of the mask whose membermask names a live lane that is not there."""
+        named = np.broadcast_to(warp.member_mask(self.state, instruction), mask.shape)
+        missing = warp.lane_bits(self.state.alive) & ~warp.lane_bits(mask)
+        lanes: Array = mask & ((np.repeat(missing, 32) & named) != 0)
+        # A warp goes on as a whole: its other lanes wait too.
+        return mask & np.repeat(lanes.reshape(-1, 32).any(axis=1), 32)
+
+    def _finish_sync(self, pc: int, mask: Array) -> None:
+        count = int(np.count_nonzero(mask))
+        if count:
+            self.steps[pc](Group(mask, count, self.state.live))
+            self._continue(self.program.follows[pc], mask)
+
+    def _release_warps(self) -> bool:
+        """Lanes that wait at several `bar.warp.sync` and complete each other's masks go on."""
+        released = False
+        waits = [pc for pc in self.parked if self.program.instructions[pc].parts[0] == "bar"]
+        everywhere = np.zeros_like(self.state.alive)
+        for pc in waits:
+            everywhere |= self.parked[pc]
+        for pc in sorted(waits):
+            mask = self.parked[pc]
+            short = mask & self._short(self.program.instructions[pc], everywhere)
+            ready = mask & ~short
+            if ready.any():
+                released = True
+                del self.parked[pc]
+                if short.any():
+                    self.parked[pc] = short
+                self._finish_sync(pc, ready)
+        for pc in sorted(set(self.parked) - set(waits)):
+            # Named lanes may have exited since.
+            mask = self.parked[pc]
+            short = self._short(self.program.instructions[pc], mask)
+            ready = mask & ~short
+            if ready.any():
+                released = True
+                del self.parked[pc]
+                if short.any():
+                    self.parked[pc] = short
+                self._finish_sync(pc, ready)
+        return released
+
+    def _force_warp(self) -> None:
+        """Nobody else can run: the named lanes never arrive. Reported, then done with the lanes there are."""
+        pc = min(self.parked)
+        mask = self.parked.pop(pc)
+        lanes = np.flatnonzero(mask)
+        there = int(warp.lane_bits(mask)[lanes[0] >> 5])
+        instruction = self.program.instructions[pc]
+        named = int(np.broadcast_to(warp.member_mask(self.state, instruction), mask.shape)[lanes[0]])
+        self.context.report(
+            FaultKind.WARP_SYNC_MISSING_LANES,
+            pc,
+            lanes,
+            lanes,
+            f"`{instruction.text}` names lanes {named:#010x}, but only {there:#010x} ever reach it",
+        )
+        self._finish_sync(pc, mask)
+
+    # Block barriers
+
+    def _barrier(self, pc: int, mask: Array) -> None:
+        everyone = int(np.count_nonzero(mask)) == self.state.live
+        untouched = self.state.live == int(np.count_nonzero(self.state.valid))
+        if everyone and untouched and not self.waiting and self._count_operand(pc) is None:
+            self._pass({pc: mask}, mask)
+            return
+        waiting = self.waiting.get(pc)
+        self.waiting[pc] = mask if waiting is None else waiting | mask
+
+    def _release_barriers(self) -> bool:
+        """Lets go every block all of whose live threads wait at one barrier (or as many as it asks for)."""
+        if not self.waiting:
+            return False
+        released = False
+        blocks = self.state.blocks
+        for number in sorted({self._number(pc) for pc in self.waiting}):
+            here = {pc: mask for pc, mask in self.waiting.items() if self._number(pc) == number}
+            arrived = np.logical_or.reduce(list(here.values()))
+            counts = np.bincount(self.state.lane_block[arrived], minlength=blocks)
+            live = np.bincount(self.state.lane_block[self.state.alive], minlength=blocks)
+            needed = self._count_operand(next(iter(here)))
+            complete = (counts >= needed) if needed is not None else (counts == live) & (counts > 0)
+            if not complete.any():
+                continue
+            released = True
+            lanes = arrived & complete[self.state.lane_block]
+            parts = {pc: mask & lanes for pc, mask in here.items() if (mask & lanes).any()}
+            if needed is None:
+                self._judge(parts, lanes, live)
+            for pc in here:
+                rest = self.waiting.pop(pc) & ~lanes
+                if rest.any():
+                    self.waiting[pc] = rest
+            self._pass(parts, lanes)
+        return released
+
+    def _judge(self, parts: dict[int, Array], lanes: Array, live: Array) -> None:
+        """Faults of a barrier that is about to complete: exited threads, and threads at different barriers."""
+        pcs = sorted(parts)
+        absent = lanes & (live[self.state.lane_block] < self.state.threads)
+        for pc in pcs:
+            short = parts[pc] & absent
+            if short.any():
+                self._report_exited(pc, short, live)
+        for pc in pcs[1:]:
+            per_block = [np.bincount(self.state.lane_block[parts[one]], minlength=self.state.blocks) for one in (pcs[0], pc)]
+            both = np.flatnonzero((per_block[0] > 0) & (per_block[1] > 0))
+            if len(both):
+                self._report_diverged(pcs[0], pc, parts, int(both[0]), len(both))
+
+    def _report_exited(self, pc: int, short: Array, live: Array) -> None:
+        state = self.state
+        lane = int(np.flatnonzero(short)[0])
+        block = int(state.lane_block[lane])
+        gone = np.flatnonzero(state.valid & ~state.alive & (state.lane_block == block))
+        me, other = (state.thread(int(state.thread_number[one])) for one in (lane, gone[0]))
+        left = state.threads - int(live[block])
+        self.context.log.add(
+            Fault(
+                FaultKind.BARRIER_EXITED,
+                f"{left} of {state.threads} threads of block {me.block} had returned before the barrier, "
+                f"thread {other.thread} for one",
+                self.context.line(pc),
+                thread=me,
+                other=other,
+                ptx_line=self.program.instructions[pc].ptx_line,
+                count=len(np.unique(state.lane_block[short])),
+            )
+        )
+
+    def _report_diverged(self, first: int, second: int, parts: dict[int, Array], block: int, count: int) -> None:
+        state = self.state
+        lanes = [int(np.flatnonzero(parts[one] & (state.lane_block == block))[0]) for one in (first, second)]
+        me, other = (state.thread(int(state.thread_number[one])) for one in lanes)
+        line, other_line = self.context.line(first), self.context.line(second)
+        self.context.log.add(
+            Fault(
+                FaultKind.BARRIER_DIVERGED,
+                f"{me} waits at line {line} while thread {other.thread} of the same block waits at line {other_line}",
+                line,
+                tuple(one for one in (line, other_line) if one is not None),
+                thread=me,
+                other=other,
+                ptx_line=self.program.instructions[first].ptx_line,
+                count=count,
+            )
+        )
+
+    def _pass(self, parts: dict[int, Array], lanes: Array) -> None:
+        key = self.context.barrier_key(next(iter(parts)))
+        self.state.barrier_key[lanes] = key
+        self.barriers += len(np.unique(self.state.lane_block[lanes]))
+        for pc, mask in parts.items():
+            if _barrier_kind(self.program.instructions[pc].parts) == "red":
+                self._reduce(pc, mask, lanes)
+        for pc, mask in parts.items():
+            self._continue(self.program.follows[pc], mask)
+
+    def _reduce(self, pc: int, mask: Array, lanes: Array) -> None:
+        """`bar.red`: the count, conjunction or disjunction of a predicate over the block."""
+        instruction = self.program.instructions[pc]
+        operation = instruction.parts[instruction.parts.index("red") + 1]
+        value = np.broadcast_to(warp.predicate(self.state, instruction.operands[-1])(), mask.shape)
+        blocks = self.state.blocks
+        votes = np.bincount(self.state.lane_block[lanes & value], minlength=blocks)[self.state.lane_block]
+        total = np.bincount(self.state.lane_block[lanes], minlength=blocks)[self.state.lane_block]
+        result: Array = votes if operation == "popc" else votes == total if operation == "and" else votes > 0
+        kind = DTYPES["u32"] if operation == "popc" else DTYPES["pred"]
+        target = self.state.destination(instruction.operands[0], kind)
+        if target is not None:
+            target[mask] = result[mask]
+
+    def _operands(self, pc: int) -> tuple[Operand, ...]:
+        instruction = self.program.instructions[pc]
+        is_red = _barrier_kind(instruction.parts) == "red"
+        return instruction.operands[1:-1] if is_red else instruction.operands
+
+    def _number(self, pc: int) -> int:
+        operands = self._operands(pc)
+        return self._uniform(pc, operands[0]) if operands else 0
+
+    def _count_operand(self, pc: int) -> int | None:
+        operands = self._operands(pc)
+        return self._uniform(pc, operands[1]) if len(operands) > 1 else None
+
+    def _uniform(self, pc: int, operand: Operand) -> int:
+        if isinstance(operand, Immediate):
+            return int(operand.value)
+        values = np.unique(self.state.source(operand, DTYPES["u32"])[self.waiting.get(pc, self.state.alive)])
+        if len(values) != 1:
+            instruction = self.program.instructions[pc]
+            raise UnsupportedInstruction(
+                instruction.text, instruction.ptx_line, instruction.line, "barrier number that differs by thread"
+            )
+        return int(values[0])
+
+    def _abandon(self) -> None:
+        """Threads wait at barriers that can never complete: reported, and the threads end."""
+        pcs = sorted(self.waiting)
+        for pc in pcs:
+            lanes = np.flatnonzero(self.waiting[pc])
+            blocks = np.unique(self.state.lane_block[lanes])
+            elsewhere = [
+                one for one in pcs if one != pc and np.isin(self.state.lane_block[self.waiting[one]], blocks).any()
+            ]
+            if elsewhere and elsewhere[0] > pc:
+                self._report_diverged(pc, elsewhere[0], self.waiting, int(
+                    np.intersect1d(blocks, self.state.lane_block[self.waiting[elsewhere[0]]])[0]), len(blocks))
+            elif not elsewhere:
+                self.context.report(FaultKind.DEADLOCK, pc, lanes, lanes, "barrier that can never complete")
+        for mask in self.waiting.values():
+            self._exit(mask)
+        self.waiting = {}
+
+
+def _barrier_kind(parts: tuple[str, ...]) -> str:
+    return next((part for part in parts[1:] if part in ("sync", "red", "arrive")), "")

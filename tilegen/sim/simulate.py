@@ -1,0 +1,202 @@
+"""`load_module` and `simulate`: from PTX text and arguments to memory contents, faults and counters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from tilegen.sim.context import Context
+from tilegen.sim.faults import Fault, FaultKind, Index3, RunawayLimit, SimulationError
+from tilegen.sim.machine import Machine
+from tilegen.sim.memory import WINDOWS, Memory
+from tilegen.sim.program import Program, build
+from tilegen.sim.provenance import UNKNOWN, granules, stored_through
+from tilegen.sim.ptx import PtxModule, Variable, parse
+from tilegen.sim.report import Report, total
+from tilegen.sim.state import State, _parameter_offsets
+
+DEFAULT_LIMIT = 4_000_000_000
+# Lanes per chunk: large enough to amortise a NumPy call, small enough that registers stay in the caches.
+CHUNK_LANES = 1 << 15
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """`grid` and `block` are (x, y, z); `dynamic_shared` is in bytes."""
+
+    grid: Index3
+    block: Index3
+    dynamic_shared: int = 0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Module:
+    """Parsed PTX; kernels are prepared when first simulated and kept."""
+
+    ptx: PtxModule
+    programs: dict[str, Program] = field(default_factory=dict)
+
+    @property
+    def entries(self) -> tuple[str, ...]:
+        return tuple(name for name, one in self.ptx.functions.items() if one.is_entry)
+
+    def program(self, entry: str) -> Program:
+        if entry not in self.programs:
+            self.programs[entry] = build(self.ptx, entry)
+        return self.programs[entry]
+
+
+@lru_cache(maxsize=64)
+def load_module(ptx: str) -> Module:
+    """Parses a module's PTX text; raises `SimulationError`."""
+    return Module(parse(ptx))
+
+
+def simulate(
+    module: Module,
+    entry: str,
+    launch: Launch,
+    arguments: Sequence[bytes | int | float | np.generic],
+    memory: Memory,
+    *,
+    checks: bool = True,
+    max_instructions: int | None = DEFAULT_LIMIT,
+) -> Report:
+    """Executes one launch; `memory` is changed in place.
+
+    `arguments` are one per parameter: raw little-endian bytes, NumPy scalars, or Python numbers, which take the
+    parameter's size. Raises `ValueError` for arguments or a launch that do not fit, `UnsupportedInstruction` for
+    PTX outside the repertoire. `checks=False` skips races and reads of what was never written.
+    `max_instructions` counts thread-instructions, a step of few threads as 256; at the limit the launch stops with
+    a `RUNAWAY` fault.
+    """
+    program = module.program(entry)
+    _check_launch(launch)
+    parameters = _pack(program, arguments)
+    symbols, constants = _place_variables(module, memory)
+    shared = program.static_shared
+    if launch.dynamic_shared:
+        shared = -(-shared // 16) * 16 + launch.dynamic_shared
+    threads = launch.block[0] * launch.block[1] * launch.block[2]
+    padded = -(-threads // 32) * 32
+    blocks = launch.grid[0] * launch.grid[1] * launch.grid[2]
+    chunk = max(1, min(blocks, CHUNK_LANES // padded))
+    state = State(program, launch.grid, launch.block, chunk, shared, parameters.tobytes(), symbols.__getitem__)
+    context = Context(
+        state, memory, constants, parameters, granules(program), _writable(program, memory, parameters, symbols), checks
+    )
+    machine = Machine(context, DEFAULT_LIMIT if max_instructions is None else max_instructions)
+    with np.errstate(all="ignore"):
+        try:
+            for first in range(0, blocks, chunk):
+                machine.run(first, min(chunk, blocks - first))
+        except RunawayLimit:
+            context.log.add(
+                Fault(FaultKind.RUNAWAY, f"stopped after {machine.thread_instructions} thread-instructions", None)
+            )
+    context.finish()
+    accesses = tuple(
+        counts for operation in machine.operations for counts in operation.counts()
+    )
+    counters = total(accesses, machine.barriers, machine.warp_instructions, machine.thread_instructions)
+    return Report(tuple(context.log), counters, accesses, machine.thread_instructions)
+
+
+def _check_launch(launch: Launch) -> None:
+    limits = ((2**31 - 1, 65535, 65535), (1024, 1024, 64))
+    for name, extents, most in zip(("grid", "block"), (launch.grid, launch.block), limits, strict=True):
+        for axis, extent, limit in zip("xyz", extents, most, strict=True):
+            if not 1 <= extent <= limit:
+                raise ValueError(f"{name}.{axis} = {extent} is outside 1 … {limit}")
+    if launch.block[0] * launch.block[1] * launch.block[2] > 1024:
+        raise ValueError(f"block {launch.block} has more than 1024 threads")
+
+
+def _pack(program: Program, arguments: Sequence[bytes | int | float | np.generic]) -> npt.NDArray[np.uint8]:
+    if len(arguments) != len(program.parameters):
+        raise ValueError(f"`{program.name}` takes {len(program.parameters)} arguments, {len(arguments)} given")
+    offsets = _parameter_offsets(program)
+    end = max((offsets[one.name] + one.size for one in program.parameters), default=0)
+    buffer = np.zeros(-(-end // 16) * 16 + 64, dtype=np.uint8)
+    for parameter, argument in zip(program.parameters, arguments, strict=True):
+        raw = _raw(argument, parameter)
+        if len(raw) != parameter.size:
+            raise ValueError(
+                f"argument for `{parameter.name}` has {len(raw)} bytes, the parameter has {parameter.size}"
+            )
+        start = offsets[parameter.name]
+        buffer[start : start + parameter.size] = np.frombuffer(raw, dtype=np.uint8)
+    return buffer
+
+
+def _raw(argument: bytes | int | float | np.generic, parameter: Variable) -> bytes:
+    if isinstance(argument, bytes | bytearray):
+        return bytes(argument)
+    if isinstance(argument, np.generic):
+        return argument.tobytes()
+    if isinstance(argument, int):
+        return (argument & ((1 << (8 * parameter.size)) - 1)).to_bytes(parameter.size, "little")
+    kinds = {2: np.float16, 4: np.float32, 8: np.float64}
+    if parameter.size not in kinds:
+        raise ValueError(f"argument for `{parameter.name}` is a float, the parameter has {parameter.size} bytes")
+    return kinds[parameter.size](argument).tobytes()
+
+
+def _place_variables(module: Module, memory: Memory) -> tuple[dict[str, int], npt.NDArray[np.uint8]]:
+    """Addresses of the module's `.global` variables (allocated in `memory` once) and its constant bank."""
+    symbols: dict[str, int] = {}
+    end = 0
+    for variable in module.ptx.variables:
+        if variable.space == "const":
+            end = -(-end // variable.align) * variable.align
+            symbols[variable.name] = end
+            end += variable.size
+        elif variable.space == "global":
+            key = (module, variable.name)
+            if key not in memory.variables:
+                name = variable.name
+                while any(one.name == name for one in memory.allocations):
+                    name += "'"
+                data = variable.data if variable.data is not None else bytes(variable.size)
+                memory.variables[key] = memory.allocate(name, np.frombuffer(data, dtype=np.uint8))
+            symbols[variable.name] = memory.variables[key]
+    constants = np.zeros(-(-end // 16) * 16 + 64, dtype=np.uint8)
+    for variable in module.ptx.variables:
+        if variable.relocations:
+            raise SimulationError(f"variable `{variable.name}` holds addresses, which is not supported")
+        if variable.space == "const" and variable.data is not None:
+            start = symbols[variable.name]
+            constants[start : start + variable.size] = np.frombuffer(variable.data, dtype=np.uint8)
+    return symbols, constants
+
+
+def _writable(
+    program: Program, memory: Memory, parameters: npt.NDArray[np.uint8], symbols: dict[str, int]
+) -> set[int]:
+    """Positions of the allocations that the kernel's stores may reach."""
+    every = set(range(len(memory.allocations)))
+    names = stored_through(program)
+    if UNKNOWN in names:
+        return every
+    starts, ends = memory.limits()
+    offsets = _parameter_offsets(program)
+    sizes = {one.name: one.size for one in program.parameters}
+    addresses: list[int] = [symbols[name] for name in names if name in symbols]
+    for name in names & set(offsets):
+        start = offsets[name]
+        words = parameters[start : start + sizes[name] // 8 * 8].view("<u8") if start % 8 == 0 else []
+        addresses += [int(word) for word in words if int(word) >> 40 == 0x7F]
+    found: set[int] = set()
+    for address in addresses:
+        inside = np.flatnonzero((starts <= address) & (address < ends))
+        if len(inside) == 0:
+            return every
+        found.add(int(inside[0]))
+    return found
+
+
+__all__ = ["WINDOWS", "Launch", "Module", "load_module", "simulate"]

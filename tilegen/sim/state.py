@@ -1,0 +1,248 @@
+"""The state of a chunk of blocks: lanes, registers, shared and local memory, and the groups that run.
+
+Lanes are ordered block by block, each block padded to whole warps, so lane // 32 is the warp.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tilegen.sim.faults import Index3, SimulationError, Thread
+from tilegen.sim.program import Program
+from tilegen.sim.ptx import Immediate, Operand, Register, Symbol, type_size
+
+Array = npt.NDArray[Any]
+_REGISTER_DTYPE = {1: np.dtype("u1"), 2: np.dtype("u2"), 4: np.dtype("u4"), 8: np.dtype("u8")}
+
+
+class Group:
+    """Lanes that execute together. `whole`: writing the other lanes' registers too does no harm."""
+
+    __slots__ = ("_compact", "_index", "_rows", "count", "every", "mask", "whole")
+
+    def __init__(self, mask: Array, count: int, live: int) -> None:
+        self.mask = mask
+        self.count = count
+        self.whole = count == live
+        self.every = count == len(mask)
+        self._index: Array | None = None
+        self._rows: Array | None = None
+        self._compact: Array | None = None
+
+    @property
+    def index(self) -> Array:
+        """Numbers of the active lanes, ascending."""
+        if self._index is None:
+            self._index = np.flatnonzero(self.mask)
+        return self._index
+
+    @property
+    def rows(self) -> Array:
+        """Warps with an active lane."""
+        if self._rows is None:
+            self._rows = np.flatnonzero(self.mask.reshape(-1, 32).any(axis=1))
+        return self._rows
+
+    @property
+    def compact(self) -> Array:
+        """Where each active lane lies in an array of the warps in `rows`."""
+        if self._compact is None:
+            rank = np.zeros(len(self.mask) // 32, dtype=np.int64)
+            rank[self.rows] = np.arange(len(self.rows))
+            self._compact = rank[self.index >> 5] * 32 + (self.index & 31)
+        return self._compact
+
+
+class State:
+    """Registers and memory of up to `blocks` blocks; `begin` points it at the next ones."""
+
+    def __init__(
+        self,
+        program: Program,
+        grid: Index3,
+        block: Index3,
+        blocks: int,
+        shared_bytes: int,
+        parameters: bytes,
+        symbols: Callable[[str], int],
+    ) -> None:
+        self.program, self.grid, self.block = program, grid, block
+        self.threads = block[0] * block[1] * block[2]
+        self.padded = -(-self.threads // 32) * 32
+        self.blocks, self.lanes = blocks, blocks * self.padded
+        self.shared_bytes = shared_bytes
+        self.shared_stride = max(16, -(-shared_bytes // 16) * 16)
+        self.parameters = parameters
+        self.parameter_offsets = _parameter_offsets(program)
+        self._symbols = symbols
+        self.lane_number = np.arange(self.lanes, dtype=np.int64)
+        self.lane_block = self.lane_number // self.padded
+        self.lane_thread = self.lane_number % self.padded
+        self.shared = np.zeros(blocks * self.shared_stride, dtype=np.uint8)
+        self.shared_base = self.lane_block * self.shared_stride
+        self.local_stride = -(-program.local_bytes // 16) * 16
+        self.local = np.zeros(self.lanes * self.local_stride, dtype=np.uint8)
+        self.local_base = self.lane_number * self.local_stride
+        self.registers: dict[str, Array] = {}
+        self.call_storage = {
+            name: np.zeros((self.lanes, size), dtype=np.uint8) for name, size in program.call_parameters.items()
+        }
+        self.valid = self.lane_thread < self.threads
+        self.alive = self.valid.copy()
+        self.live = 0
+        self.first_block = 0
+        self.block_count = 0
+        self.thread_number = self.lane_number.copy()
+        self.barrier_key = np.zeros(self.lanes, dtype=np.int64)
+        self.warp_key = np.zeros(self.lanes, dtype=np.int64)
+        self._special = self._specials()
+
+    def begin(self, first_block: int, count: int) -> None:
+        """Starts blocks first_block … first_block + count - 1 (linear numbers, x fastest)."""
+        self.first_block, self.block_count = first_block, count
+        self.valid = (self.lane_thread < self.threads) & (self.lane_block < count)
+        self.alive = self.valid.copy()
+        self.live = count * self.threads
+        self.thread_number[:] = self.lane_number + first_block * self.padded
+        self.barrier_key[:] = 0
+        self.warp_key[:] = 0
+        number = self.lane_block + first_block
+        x, y = self.grid[0], self.grid[1]
+        self._special["%ctaid.x"][:] = number % x
+        self._special["%ctaid.y"][:] = number // x % y
+        self._special["%ctaid.z"][:] = number // (x * y)
+
+    def _specials(self) -> dict[str, Any]:
+        kind = np.uint32
+        thread = np.minimum(self.lane_thread, self.threads - 1)
+        x, y, z = self.block
+        lane = (self.lane_thread & 31).astype(kind)
+        values: dict[str, Any] = {
+            "%tid.x": (thread % x).astype(kind),
+            "%tid.y": (thread // x % y).astype(kind),
+            "%tid.z": (thread // (x * y)).astype(kind),
+            "%laneid": lane,
+            "%warpid": (self.lane_thread // 32).astype(kind),
+            "%nwarpid": kind(self.padded // 32),
+            "%smid": kind(0),
+            "%nsmid": kind(1),
+            "%gridid": kind(0),
+            "%lanemask_eq": kind(1) << lane,
+            "%lanemask_lt": (kind(1) << lane) - kind(1),
+            "%lanemask_le": (kind(2) << lane) - kind(1),
+            "%lanemask_gt": ~((kind(2) << lane) - kind(1)),
+            "%lanemask_ge": ~((kind(1) << lane) - kind(1)),
+            "%dynamic_smem_size": kind(max(0, self.shared_bytes - self.program.static_shared)),
+            "%total_smem_size": kind(self.shared_bytes),
+            "%WARP_SZ": kind(32),
+        }
+        for axis, name in enumerate("xyz"):
+            values[f"%ntid.{name}"] = kind(self.block[axis])
+            values[f"%nctaid.{name}"] = kind(self.grid[axis])
+            values[f"%ctaid.{name}"] = np.zeros(self.lanes, dtype=kind)
+        return values
+
+    def register(self, name: str) -> Array:
+        """Storage of a register: bool for a predicate, else an unsigned integer of its width; one per lane."""
+        found = self.registers.get(name)
+        if found is None:
+            kind = self.program.registers.get(name, "pred" if name == "%cc" else "")
+            if not kind:
+                raise SimulationError(f"unknown register {name}")
+            dtype = np.dtype("?") if kind == "pred" else _REGISTER_DTYPE[type_size(kind)]
+            found = self.registers[name] = np.zeros(self.lanes, dtype=dtype)
+        return found
+
+    def source(self, operand: Operand, kind: np.dtype[Any]) -> Any:
+        """What an instruction reads: an array over lanes viewed as `kind`, or a NumPy scalar."""
+        match operand:
+            case Immediate(value):
+                return _constant(value, kind)
+            case Symbol(name, offset):
+                return _constant(self.symbol(name) + offset, kind)
+            case Register(name):
+                if name not in self.program.registers and name != "%cc":
+                    if name == "WARP_SZ":
+                        return _constant(32, kind)
+                    special = self._special.get(name)
+                    if special is None:
+                        raise SimulationError(f"unknown special register {name}")
+                    return _narrow_view(special, kind) if isinstance(special, np.ndarray) else kind.type(special)
+                return _narrow_view(self.register(name), kind)
+            case _:
+                raise SimulationError(f"operand {operand} cannot be read here")
+
+    def destination(self, operand: Operand, kind: np.dtype[Any]) -> Array | None:
+        """Where an instruction writes: a register viewed so that assigning `kind` extends it as PTX does."""
+        if not isinstance(operand, Register):
+            return None
+        storage = self.register(operand.name)
+        if storage.dtype == kind or storage.dtype.itemsize == kind.itemsize:
+            return storage if storage.dtype == np.bool_ and kind == np.bool_ else storage.view(kind)
+        if kind.kind in "iu" and storage.dtype.itemsize > kind.itemsize:
+            return storage.view(np.dtype(f"{kind.kind}{storage.dtype.itemsize}"))
+        raise SimulationError(f"register {operand.name} is too narrow for {kind}")
+
+    def symbol(self, name: str) -> int:
+        """Address of a variable within its own space."""
+        if name in self.program.shared:
+            return self.program.shared[name]
+        if name in self.program.local:
+            return self.program.local[name]
+        if name in self.parameter_offsets:
+            return self.parameter_offsets[name]
+        return self._symbols(name)
+
+    def thread(self, number: int) -> Thread:
+        """Coordinates of a thread number (block number * padded size + thread)."""
+        block, thread = divmod(number, self.padded)
+        return Thread(_unravel(block, self.grid), _unravel(thread, self.block))
+
+
+def _unravel(number: int, extents: Index3) -> Index3:
+    x, y, _ = extents
+    return number % x, number // x % y, number // (x * y)
+
+
+def _parameter_offsets(program: Program) -> dict[str, int]:
+    offsets: dict[str, int] = {}
+    end = 0
+    for parameter in program.parameters:
+        end = -(-end // parameter.align) * parameter.align
+        offsets[parameter.name] = end
+        end += parameter.size
+    return offsets
+
+
+def _constant(value: int | float, kind: np.dtype[Any]) -> Any:
+    if kind.kind == "f":
+        if isinstance(value, int):
+            bits = np.array(value & ((1 << (8 * kind.itemsize)) - 1), dtype=f"u{kind.itemsize}")
+            return bits.view(kind)[()] if kind.itemsize == 2 else kind.type(value)
+        return kind.type(value)
+    if kind.kind == "b":
+        return np.bool_(value)
+    if isinstance(value, float):
+        floats = {2: np.float16, 4: np.float32, 8: np.float64}[kind.itemsize]
+        return np.array(value, dtype=floats).view(kind)[()]
+    wrapped = value & ((1 << (8 * kind.itemsize)) - 1)
+    return np.array(wrapped, dtype=f"u{kind.itemsize}").view(kind)[()]
+
+
+def _narrow_view(storage: Array, kind: np.dtype[Any]) -> Array:
+    """The low part of a register as `kind` (little endian)."""
+    if storage.dtype == np.bool_ or kind == np.bool_:
+        if storage.dtype != kind:
+            raise SimulationError("a predicate where a number is expected, or the reverse")
+        return storage
+    if storage.dtype.itemsize == kind.itemsize:
+        return storage.view(kind)
+    if storage.dtype.itemsize < kind.itemsize:
+        raise SimulationError(f"register narrower than {kind}")
+    view: Array = storage.view(kind)[:: storage.dtype.itemsize // kind.itemsize]
+    return view
+
