@@ -1,0 +1,5 @@
+from typing import Any
+
+
+def check_schedules(*a: Any) -> Any:
+    return ()

@@ -1,0 +1,5 @@
+from typing import Any
+
+
+def check_expectations(*a: Any) -> Any:
+    return ()

@@ -1,0 +1,185 @@
+"""Index expressions: syntax to algebra, and the rules for what an index may be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from tilegen import algebra, syntax
+from tilegen.algebra import Apply, Expr, Sym
+from tilegen.check.problems import Problems, suggestion
+from tilegen.check.scope import Scope
+
+_INDEX_FUNCTIONS = {"minimum": 2, "maximum": 2, "clip": 3}
+
+
+def fold(expression: syntax.Expression, symbol: Callable[[str], bool]) -> Expr | None:
+    """`expression` as an integer expression over the names for which `symbol` holds; None if it is anything else.
+
+    Raises ZeroDivisionError for a division by the constant 0.
+    """
+    match expression:
+        case syntax.IntLiteral():
+            return algebra.expr(expression.value)
+        case syntax.Name():
+            return algebra.sym(expression.name) if symbol(expression.name) else None
+        case syntax.UnaryExpression(op="-" | "+"):
+            operand = fold(expression.operand, symbol)
+            return operand if operand is None or expression.op == "+" else -operand
+        case syntax.BinaryExpression(op="+" | "-" | "*" | "//" | "%"):
+            left, right = fold(expression.left, symbol), fold(expression.right, symbol)
+            if left is None or right is None:
+                return None
+            return _binary(expression.op, left, right)
+        case syntax.BinaryExpression(op="**", right=syntax.IntLiteral(value=power)) if power <= 16:
+            left = fold(expression.left, symbol)
+            return None if left is None else algebra.product([left] * power)
+        case syntax.CallExpression(function=f) if _INDEX_FUNCTIONS.get(f.name) == len(expression.arguments):
+            arguments = [fold(a, symbol) for a in expression.arguments]
+            known = [a for a in arguments if a is not None]
+            return _call(f.name, known) if len(known) == len(arguments) else None
+        case _:
+            return None
+
+
+def _binary(op: str, left: Expr, right: Expr) -> Expr:
+    match op:
+        case "+":
+            return left + right
+        case "-":
+            return left - right
+        case "*":
+            return left * right
+        case "//":
+            return left // right
+        case _:
+            return left % right
+
+
+def _call(function: str, arguments: list[Expr]) -> Expr:
+    if function == "minimum":
+        return algebra.minimum(*arguments)
+    if function == "maximum":
+        return algebra.maximum(*arguments)
+    return algebra.minimum(algebra.maximum(arguments[0], arguments[1]), arguments[2])
+
+
+def size_expression(
+    expression: syntax.Expression, scope: Scope, problems: Problems, code: str, what: str, outer: Iterable[str] = ()
+) -> Expr | None:
+    """An integer expression of sizes (and of the axes `outer`); `what` names its place in the message."""
+    allowed = {*scope.sizes, *outer}
+    try:
+        folded = fold(expression, allowed.__contains__)
+    except ZeroDivisionError:
+        problems.error("TG0316", f"{what} divides by 0", expression.span)
+        return None
+    if folded is None:
+        _report_not_a_size(expression, allowed, scope, problems, code, what)
+    return folded
+
+
+def _report_not_a_size(
+    expression: syntax.Expression, allowed: set[str], scope: Scope, problems: Problems, code: str, what: str
+) -> None:
+    for node in leaves(expression):
+        if isinstance(node, syntax.Name) and node.name not in allowed:
+            if node.name in scope.broken:
+                return
+            if node.name in scope.declared:
+                kind = scope.declared[node.name][0]
+                problems.error(
+                    code,
+                    f"{what} may use sizes only, and `{node.name}` is a {kind}",
+                    node.span,
+                    help=f"sizes known here: {', '.join(f'`{s}`' for s in scope.sizes) or 'none'}",
+                )
+            else:
+                problems.error(
+                    "TG0207",
+                    f"`{node.name}` is not a size of this kernel",
+                    node.span,
+                    help=suggestion(node.name, allowed, "sizes")
+                    if allowed
+                    else f"declare it in the header: `kernel name({node.name})`",
+                )
+            return
+    offender = _offender(expression, allowed)
+    problems.error(
+        code,
+        f"{what} must be an integer expression of sizes",
+        offender.span,
+        note="integers, sizes and `+ - * // %` may be used",
+        help="write `//` instead of `/`"
+        if isinstance(offender, syntax.BinaryExpression) and offender.op == "/"
+        else (),
+    )
+
+
+def _offender(expression: syntax.Expression, allowed: set[str]) -> syntax.Expression:
+    for child in operands(expression):
+        if fold(child, allowed.__contains__) is None:
+            return _offender(child, allowed)
+    return expression
+
+
+def operands(expression: syntax.Expression) -> tuple[syntax.Expression, ...]:
+    """Direct sub-expressions; those of a reduction are left out (they have a scope of their own)."""
+    match expression:
+        case syntax.UnaryExpression():
+            return (expression.operand,)
+        case syntax.BinaryExpression():
+            return (expression.left, expression.right)
+        case syntax.CallExpression():
+            return expression.arguments
+        case syntax.Indexed():
+            return expression.indices or ()
+        case _:
+            return ()
+
+
+def leaves(expression: syntax.Expression) -> Iterable[syntax.Expression]:
+    below = operands(expression)
+    if not below:
+        yield expression
+    for child in below:
+        yield from leaves(child)
+
+
+def index_expression(expression: syntax.Expression, scope: Scope, problems: Problems) -> Expr | None:
+    """An index over axes, sizes and scalar parameters; None where it is data-dependent (or wrong, and reported)."""
+
+    def symbol(name: str) -> bool:
+        return name in scope.sizes or name in scope.scalars or scope.is_axis(name)
+
+    try:
+        return fold(expression, symbol)
+    except ZeroDivisionError:
+        problems.error("TG0316", "this index divides by 0", expression.span)
+        return None
+
+
+def is_quasi_affine(index: Expr, axes: Iterable[str]) -> bool:
+    """Sums of axes times size expressions, divisions and remainders by size expressions included."""
+    wanted = frozenset(axes)
+    for monomial, _ in index.terms:
+        bearing = [a for a in monomial if _mentions(a, wanted)]
+        if len(bearing) > 1:
+            return False
+        for atom in bearing:
+            if isinstance(atom, Apply) and not _affine_operands(atom, wanted):
+                return False
+    return True
+
+
+def _affine_operands(atom: Apply, wanted: frozenset[str]) -> bool:
+    if not is_quasi_affine(atom.left, wanted):
+        return False
+    if atom.op in (algebra.Op.MIN, algebra.Op.MAX):
+        return is_quasi_affine(atom.right, wanted)
+    return not (algebra.symbols(atom.right) & wanted)
+
+
+def _mentions(atom: Sym | Apply, wanted: frozenset[str]) -> bool:
+    if isinstance(atom, Sym):
+        return atom.name in wanted
+    return bool((algebra.symbols(atom.left) | algebra.symbols(atom.right)) & wanted)

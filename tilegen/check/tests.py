@@ -1,0 +1,5 @@
+from typing import Any
+
+
+def check_tests(*a: Any) -> Any:
+    return ()
