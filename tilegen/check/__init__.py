@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from tilegen import syntax
+from tilegen.check.call_rules import call_problems
 from tilegen.check.kernels import check_kernel
 from tilegen.check.problems import Problems
 from tilegen.diagnostics import SpecError
 from tilegen.spec import Spec
 
-__all__ = ["check"]
+__all__ = ["call_problems", "check"]
 
 
 def check(file: syntax.File) -> Spec:

@@ -46,7 +46,9 @@ def _violation(index: Expr, lower: Expr, upper: Expr, space: Space, point: dict[
     )
 
 
-def find_point(space: Space, constraints: Sequence[Expr], pairs: Sequence[tuple[Expr, Expr]] = ()) -> dict[str, int] | None:
+def find_point(
+    space: Space, constraints: Sequence[Expr], pairs: Sequence[tuple[Expr, Expr]] = ()
+) -> dict[str, int] | None:
     """Sizes and axes in `space` with every constraint >= 0 and every pair equal: `{}` if there are none, None if the
     effort was too great. Everything must be affine; bindings that are not are left out (fewer facts, so a point that
     is found may not be one: the caller's pairs are exact)."""
@@ -58,12 +60,20 @@ def find_point(space: Space, constraints: Sequence[Expr], pairs: Sequence[tuple[
     parts += [f"{_text(a, names)} = {_text(b, names)}" for a, b in pairs]
     for axis in space.axes:
         parts.append(f"{_text(axis.lower, names)} <= {names[axis.name]} < {_text(axis.upper, names)}")
-    parts += [f"{_text(a, names)} = {_text(b, names)}" for a, b in space.equal if is_affine_expression(a) and is_affine_expression(b)]
-    parts += [f"{n} >= 0" for name, n in list(names.known.items()) if name not in axes and name not in space.free]
+    parts += [
+        f"{_text(a, names)} = {_text(b, names)}"
+        for a, b in space.equal
+        if is_affine_expression(a) and is_affine_expression(b)
+    ]
+    parts += [
+        f"{n} >= 0" for name, n in list(names.known.items()) if name not in axes and name not in space.free
+    ]
     context = islpy.Context()
     context.set_max_operations(_MAX_OPERATIONS)
     try:
-        points = islpy.Set.read_from_str(context, f"{{ [{', '.join(names.known.values())}] : {' and '.join(parts)} }}")
+        points = islpy.Set.read_from_str(
+            context, f"{{ [{', '.join(names.known.values())}] : {' and '.join(parts)} }}"
+        )
         if points.is_empty():
             return {}
         sample: Any = points.sample_point()
@@ -100,3 +110,25 @@ def _atom(atom: Sym | Apply, names: _Names) -> str:
             return f"max({left}, {right})"
         case Op.XOR:
             raise ValueError("exclusive or is not quasi-affine")
+
+
+def extremes(index: Expr, space: Space) -> tuple[float, float] | None:
+    """Least and greatest value of `index` over `space`, which has no sizes left; (1, 0) if it is empty."""
+    import islpy
+
+    names = _Names()
+    value = names["the index"]
+    parts = [f"{value} = {_text(index, names)}", *(f"{_text(g, names)} >= 0" for g in space.guards)]
+    for axis in space.axes:
+        parts.append(f"{_text(axis.lower, names)} <= {names[axis.name]} < {_text(axis.upper, names)}")
+    context = islpy.Context()
+    context.set_max_operations(_MAX_OPERATIONS)
+    try:
+        points = islpy.Set.read_from_str(
+            context, f"{{ [{', '.join(names.known.values())}] : {' and '.join(parts)} }}"
+        )
+        if points.is_empty():
+            return 1, 0
+        return int(points.dim_min_val(0).to_python()), int(points.dim_max_val(0).to_python())
+    except islpy.Error:
+        return None

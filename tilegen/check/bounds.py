@@ -94,7 +94,9 @@ class BoundsProver:
 
     def _solve(self, question: Question, fixed: dict[str, int]) -> Verdict:
         """By samples and integer sets; products of sizes that are not `fixed` are left to the call."""
-        index, lower, upper = (substitute(e, dict(fixed)) for e in (question.index, question.lower, question.upper))
+        index, lower, upper = (
+            substitute(e, dict(fixed)) for e in (question.index, question.lower, question.upper)
+        )
         spaces = self._spaces(question, fixed)
         if not all(is_affine([index, lower, upper], s) for s in spaces):
             return Undecided()
@@ -105,7 +107,13 @@ class BoundsProver:
             violation = decide(index, lower, upper, spaces)
         if isinstance(violation, Violation):
             sizes = {**dict(violation.sizes), **fixed}
-            return Refuted(tuple(sorted(sizes.items())), violation.axes, violation.index, violation.lower, violation.upper)
+            return Refuted(
+                tuple(sorted(sizes.items())),
+                violation.axes,
+                violation.index,
+                violation.lower,
+                violation.upper,
+            )
         return Proved() if violation else Undecided()
 
     def _spaces(self, question: Question, values: dict[str, int]) -> list[Space]:
@@ -119,7 +127,9 @@ class BoundsProver:
         return axis is not None and axis.lower == question.lower and axis.upper == question.upper
 
     def _symbolic(self, question: Question, values: dict[str, int]) -> bool:
-        index, lower, upper = (substitute(e, dict(values)) for e in (question.index, question.lower, question.upper))
+        index, lower, upper = (
+            substitute(e, dict(values)) for e in (question.index, question.lower, question.upper)
+        )
         return all(
             is_non_negative(index - lower, space) and is_non_negative(upper - 1 - index, space)
             for space in self._spaces(question, values)

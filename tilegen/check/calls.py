@@ -36,7 +36,9 @@ def build_call(builder: ValueBuilder, node: syntax.CallExpression) -> Operand | 
     return _function(name, known, node, problems)
 
 
-def _function(name: str, arguments: list[Operand], node: syntax.CallExpression, problems: Problems) -> Operand | None:
+def _function(
+    name: str, arguments: list[Operand], node: syntax.CallExpression, problems: Problems
+) -> Operand | None:
     folded = _on_literals(name, arguments)
     if folded is not None:
         return folded

@@ -144,9 +144,10 @@ def explicit_cast(operand: Operand, dtype: DType, span: Span, problems: Problems
     source = operand.dtype
     if source.kind is Kind.COMPLEX and dtype.kind is not Kind.COMPLEX:
         problems.error(
-            "TG0412", f"{source} cannot be cast to {dtype}", span, help="take `real(…)`, `imag(…)` or `abs(…)`"
+            "TG0412",
+            f"{source} cannot be cast to {dtype}",
+            span,
+            help="take `real(…)`, `imag(…)` or `abs(…)`",
         )
         return None
     return cast(operand, dtype)
-
-

@@ -75,7 +75,11 @@ class DomainFinder(NameRules):
         self.failed = True
 
     def find(
-        self, target: Sequence[syntax.Expression], base: str | None, value: syntax.Expression, ranges: Sequence[syntax.RangeClause]
+        self,
+        target: Sequence[syntax.Expression],
+        base: str | None,
+        value: syntax.Expression,
+        ranges: Sequence[syntax.RangeClause],
     ) -> Domain | None:
         """Axes of `base[target] = value for ranges`; `base` None for a let."""
         self.frames = [{}]
@@ -138,7 +142,10 @@ class DomainFinder(NameRules):
         if not self.scope.is_axis(name):
             kind = self.scope.declared[name][0] if name in self.scope.declared else "local"
             self.problems.error(
-                "TG0306", f"`{name}` is a {kind}, and a reduction needs an axis", clause.axis.span, help="choose another name"
+                "TG0306",
+                f"`{name}` is a {kind}, and a reduction needs an axis",
+                clause.axis.span,
+                help="choose another name",
             )
         elif name in frame or self.axis_known(name):
             self.problems.error(
@@ -217,8 +224,12 @@ class DomainFinder(NameRules):
         outer = self.axes_in_scope if candidate.name not in self.frames[0] else []
         if clause.lower is None or clause.upper is None:
             return None
-        lower = size_expression(clause.lower, self.scope, self.problems, "TG0317", "the end of a range", outer)
-        upper = size_expression(clause.upper, self.scope, self.problems, "TG0317", "the end of a range", outer)
+        lower = size_expression(
+            clause.lower, self.scope, self.problems, "TG0317", "the end of a range", outer
+        )
+        upper = size_expression(
+            clause.upper, self.scope, self.problems, "TG0317", "the end of a range", outer
+        )
         if lower is None or upper is None:
             self.fail()
             return None
@@ -235,7 +246,10 @@ class DomainFinder(NameRules):
                 "TG0302",
                 f"`{candidate.name}` has two extents: {first.upper} and {other.upper}",
                 other.span,
-                labels=[(first.span, f"{first.what} gives {first.upper}"), (other.span, f"{other.what} gives {other.upper}")],
+                labels=[
+                    (first.span, f"{first.what} gives {first.upper}"),
+                    (other.span, f"{other.what} gives {other.upper}"),
+                ],
                 note="two dimensions that one axis indexes alone must be equal",
                 help=f"use two axes, or say what `{candidate.name}` covers: `for {candidate.name} in "
                 f"{first.lower}..{smaller(first.upper, other.upper)}`",
@@ -253,4 +267,4 @@ def can_be_equal(a: Expr, b: Expr, defaults: dict[str, int]) -> bool:
     """Whether some sizes make the two equal, as far as intervals tell; compile-time sizes have their values."""
     difference = substitute(a - b, dict(defaults))
     interval = algebra.bounds(difference, dict.fromkeys(algebra.symbols(difference), NON_NEGATIVE))
-    return difference == ZERO or interval.low <= 0 <= interval.high and difference.constant is None
+    return difference == ZERO or (interval.low <= 0 <= interval.high and difference.constant is None)

@@ -55,7 +55,10 @@ def _choices(parameter: syntax.TypeParamDecl, problems: Problems) -> tuple[DType
             )
         elif choice.name not in DTYPES:
             problems.error(
-                "TG0202", f"unknown type `{choice.name}`", choice.span, help=suggestion(choice.name, DTYPES, "types")
+                "TG0202",
+                f"unknown type `{choice.name}`",
+                choice.span,
+                help=suggestion(choice.name, DTYPES, "types"),
             )
         else:
             chosen[choice.name] = DTYPES[choice.name]
@@ -100,7 +103,10 @@ def resolve_type(name: syntax.TypeName, types: dict[str, DType], problems: Probl
     found = types.get(name.name) or DTYPES.get(name.name)
     if found is None:
         problems.error(
-            "TG0202", f"unknown type `{name.name}`", name.span, help=suggestion(name.name, [*types, *DTYPES], "types")
+            "TG0202",
+            f"unknown type `{name.name}`",
+            name.span,
+            help=suggestion(name.name, [*types, *DTYPES], "types"),
         )
     return found
 

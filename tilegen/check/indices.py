@@ -64,7 +64,12 @@ def _call(function: str, arguments: list[Expr]) -> Expr:
 
 
 def size_expression(
-    expression: syntax.Expression, scope: Scope, problems: Problems, code: str, what: str, outer: Iterable[str] = ()
+    expression: syntax.Expression,
+    scope: Scope,
+    problems: Problems,
+    code: str,
+    what: str,
+    outer: Iterable[str] = (),
 ) -> Expr | None:
     """An integer expression of sizes (and of the axes `outer`); `what` names its place in the message."""
     allowed = {*scope.sizes, *outer}

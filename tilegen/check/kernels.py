@@ -207,7 +207,9 @@ def scalar_value(expression: syntax.Expression, dtype: DType, problems: Problems
     if number is None:
         problems.error(
             "TG0205",
-            "the value of a scalar parameter must be a number" if dtype is not BOOL else "write `true` or `false`",
+            "the value of a scalar parameter must be a number"
+            if dtype is not BOOL
+            else "write `true` or `false`",
             expression.span,
             help="write a literal, for example `1e-5`",
         )

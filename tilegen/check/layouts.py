@@ -27,7 +27,9 @@ _CONTRADICTIONS = (
 )
 
 
-def resolve_layout(entry: TensorName, element: ElementType, scope: Scope, problems: Problems) -> Tensor | None:
+def resolve_layout(
+    entry: TensorName, element: ElementType, scope: Scope, problems: Problems
+) -> Tensor | None:
     """The tensor with all its clauses applied; None if one of them is wrong."""
     before = len(problems.found)
     clauses = _each_once(entry, problems)
@@ -67,7 +69,10 @@ def _each_once(entry: TensorName, problems: Problems) -> Clauses:
         name = clause.name.name
         if name not in _CLAUSES:
             problems.error(
-                "TG0512", f"unknown layout clause `{name}`", clause.name.span, help=suggestion(name, _CLAUSES, "clauses")
+                "TG0512",
+                f"unknown layout clause `{name}`",
+                clause.name.span,
+                help=suggestion(name, _CLAUSES, "clauses"),
             )
         elif name in clauses:
             problems.error(
@@ -130,7 +135,9 @@ def _strides(
     return dense_strides(entry.extents, order, pitch)
 
 
-def dense_strides(extents: tuple[Expr, ...], order: tuple[int, ...], pitch: int | None = None) -> tuple[Expr, ...]:
+def dense_strides(
+    extents: tuple[Expr, ...], order: tuple[int, ...], pitch: int | None = None
+) -> tuple[Expr, ...]:
     """Strides in elements of a dense tensor; the fastest run is rounded up to a multiple of `pitch` elements."""
     strides = [ONE] * len(extents)
     step = ONE
@@ -165,7 +172,9 @@ def _pitch(
                 f"a pitch of {argument.value} bytes is not a whole number of elements",
                 argument.span,
                 note=f"an element has {size} bytes",
-                help=f"the nearest pitches are {above}B" if below == 0 else f"the nearest pitches are {below}B and {above}B",
+                help=f"the nearest pitches are {above}B"
+                if below == 0
+                else f"the nearest pitches are {below}B and {above}B",
             )
         case _:
             problems.error(
@@ -211,7 +220,9 @@ def _offset(clause: syntax.ClauseDecl | None, scope: Scope, problems: Problems) 
         return ZERO
     argument = clause.arguments[0] if len(clause.arguments) == 1 else None
     if argument is None or isinstance(argument, syntax.Star | syntax.BytesLiteral):
-        problems.error("TG0511", "`offset` takes one number of elements", clause.span, help="write `offset 1`")
+        problems.error(
+            "TG0511", "`offset` takes one number of elements", clause.span, help="write `offset 1`"
+        )
         return ZERO
     offset = size_expression(argument, scope, problems, "TG0511", "an offset")
     if offset is not None and offset.constant is not None and offset.constant < 0:
@@ -268,7 +279,9 @@ def _placement(clauses: Clauses, element: ElementType, problems: Problems) -> St
         clause.arguments[0], syntax.Star
     ) else None  # fmt: skip
     if isinstance(block, bool) or not isinstance(block, int) or block < 1:
-        problems.error("TG0507", "`aosoa` takes a positive number of elements", clause.span, help="write `aosoa(32)`")
+        problems.error(
+            "TG0507", "`aosoa` takes a positive number of elements", clause.span, help="write `aosoa(32)`"
+        )
         return Aos()
     return Aosoa(block)
 
@@ -300,9 +313,13 @@ def _boundary(clause: syntax.ClauseDecl | None, tensor: Tensor, problems: Proble
         if rest or boundary is Boundary.CONSTANT:
             problems.error(
                 "TG0508",
-                "`boundary constant` takes one number" if boundary is Boundary.CONSTANT else f"`{mode.name}` takes no value",
+                "`boundary constant` takes one number"
+                if boundary is Boundary.CONSTANT
+                else f"`{mode.name}` takes no value",
                 clause.span,
-                help="write `boundary constant 0`" if boundary is Boundary.CONSTANT else f"write `boundary {mode.name}`",
+                help="write `boundary constant 0`"
+                if boundary is Boundary.CONSTANT
+                else f"write `boundary {mode.name}`",
             )
         return replace(tensor, boundary=boundary)
     value = boundary_value(rest[0], tensor, problems)
@@ -312,9 +329,13 @@ def _boundary(clause: syntax.ClauseDecl | None, tensor: Tensor, problems: Proble
 def boundary_value(argument: syntax.Expression, tensor: Tensor, problems: Problems) -> Number | None:
     number = constant_number(argument)
     if number is None:
-        problems.error("TG0508", "a boundary's value must be a number", argument.span, help="write a literal, `0`")
+        problems.error(
+            "TG0508", "a boundary's value must be a number", argument.span, help="write a literal, `0`"
+        )
         return None
-    members = [f.dtype for f in tensor.element.fields] if isinstance(tensor.element, Struct) else [tensor.element]
+    members = (
+        [f.dtype for f in tensor.element.fields] if isinstance(tensor.element, Struct) else [tensor.element]
+    )
     values = [_held_by(number, dtype, argument.span, problems) for dtype in members]
     if None in values:
         return None

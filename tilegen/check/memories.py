@@ -69,7 +69,9 @@ def check_constant_total(tensors: Sequence[Tensor], defaults: Mapping[str, int],
         )
 
 
-def resolve_texture(clause: syntax.ClauseDecl | None, tensor: Tensor, bounded: bool, problems: Problems) -> Tensor:
+def resolve_texture(
+    clause: syntax.ClauseDecl | None, tensor: Tensor, bounded: bool, problems: Problems
+) -> Tensor:
     """A texture's address mode is also the tensor's boundary."""
     if clause is None:
         return tensor

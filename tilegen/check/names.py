@@ -81,7 +81,10 @@ class NameRules(ABC):
                 self._reduce(expression)
             case syntax.BytesLiteral():
                 self.problems.error(
-                    "TG0215", "a number of bytes is not a value", expression.span, help=f"write `{expression.value}`"
+                    "TG0215",
+                    "a number of bytes is not a value",
+                    expression.span,
+                    help=f"write `{expression.value}`",
                 )
                 self.fail()
             case _:
@@ -106,7 +109,11 @@ class NameRules(ABC):
             text = f"`{function.name}` is a {kind}; elements are read with brackets: `{function.name}[…]`"
         else:
             close = nearest(function.name, known)
-            text = f"did you mean `{close}`?" if close else "the functions are listed in the language reference, section 5"
+            text = (
+                f"did you mean `{close}`?"
+                if close
+                else "the functions are listed in the language reference, section 5"
+            )
         self.problems.error("TG0406", f"unknown function `{function.name}`", function.span, help=text)
         self.fail()
 
@@ -195,7 +202,9 @@ class NameRules(ABC):
             f"{'is' if given == 1 else 'are'} given",
             node.span,
             labels=[(self.scope.declared[node.base.name][1], "declared here")],
-            help=f"give {counted(rank or 0, 'index')}" if rank else f"write `{node.base.name}` or `{node.base.name}[]`",
+            help=f"give {counted(rank or 0, 'index')}"
+            if rank
+            else f"write `{node.base.name}` or `{node.base.name}[]`",
         )
         self.fail()
         return False
@@ -233,7 +242,9 @@ class NameRules(ABC):
         self.unknown.add(name.name)
         self.fail()
         known = self.axes_in_scope
-        close = nearest(name.name, [k for k in [*known, *self.scope.sizes, *self.scope.scalars] if len(k) > 1])
+        close = nearest(
+            name.name, [k for k in [*known, *self.scope.sizes, *self.scope.scalars] if len(k) > 1]
+        )
         left = ", ".join(f"`{k}`" for k in known) or "none"
         self.problems.error(
             "TG0305",

@@ -92,7 +92,8 @@ def _primed(value: Expr, axes: Sequence[Axis]) -> Expr:
 def _both(first: Space, second: Space) -> Space:
     """Pairs of a point of each; the axes of the second get a prime."""
     axes = tuple(
-        Axis(a.name + "'", _primed(a.lower, second.axes), _primed(a.upper, second.axes), a.span) for a in second.axes
+        Axis(a.name + "'", _primed(a.lower, second.axes), _primed(a.upper, second.axes), a.span)
+        for a in second.axes
     )
     guards = tuple(_primed(g, second.axes) for g in second.guards)
     return Space(first.axes + axes, first.guards + guards, first.equal, first.free)

@@ -27,7 +27,11 @@ def build_unary(builder: ValueBuilder, node: syntax.UnaryExpression) -> Operand 
     problems = builder.problems
     if node.op == "not":
         value = typed(operand)
-        return Unary(UnaryOp.NOT, value, BOOL) if _is_bool(value.dtype, "not", node.operand.span, problems) else None
+        return (
+            Unary(UnaryOp.NOT, value, BOOL)
+            if _is_bool(value.dtype, "not", node.operand.span, problems)
+            else None
+        )
     if isinstance(operand, Free) and not isinstance(operand.value, bool):
         return Free(-operand.value if node.op == "-" else operand.value)
     dtype = arithmetic_type([operand])
@@ -86,7 +90,10 @@ def _allowed(op: BinaryOp, dtype: DType, node: syntax.BinaryExpression, problems
     if dtype.kind is Kind.COMPLEX:
         if op in _ORDER:
             problems.error(
-                "TG0405", "complex numbers have no order", node.span, help="compare `real(…)`, `imag(…)` or `abs(…)`"
+                "TG0405",
+                "complex numbers have no order",
+                node.span,
+                help="compare `real(…)`, `imag(…)` or `abs(…)`",
             )
             return False
         if op in (BinaryOp.FLOOR_DIVIDE, BinaryOp.REMAINDER, BinaryOp.POWER):

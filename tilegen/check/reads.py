@@ -94,7 +94,9 @@ class Reader:
         if dtype is None or indices is None:
             return None
         plain = []
-        for index, syntax_index, axis in zip(indices, node.indices or (), builder.scope.lets[name], strict=True):
+        for index, syntax_index, axis in zip(
+            indices, node.indices or (), builder.scope.lets[name], strict=True
+        ):
             if not isinstance(index, Expr):
                 self.problems.error(
                     "TG0308",
@@ -145,7 +147,10 @@ class Reader:
         if found is None:
             span = node.span if node.field is None else node.field.span
             self.problems.error(
-                "TG0213", f"`{tensor.name}` has no member `{name}`", span, help=suggestion(name, names, "members")
+                "TG0213",
+                f"`{tensor.name}` has no member `{name}`",
+                span,
+                help=suggestion(name, names, "members"),
             )
             return None
         return found.dtype
@@ -182,7 +187,9 @@ class Reader:
         """Without a boundary: nothing, an error, or a bound for the call."""
         match verdict:
             case Refuted():
-                report_outside(self.problems, tensor.name, node, 0, tensor.extents[d], verdict, writes=builder.writing)
+                report_outside(
+                    self.problems, tensor.name, node, 0, tensor.extents[d], verdict, writes=builder.writing
+                )
                 return None
             case Proved(by_defaults=False):
                 return False

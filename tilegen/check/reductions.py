@@ -46,12 +46,18 @@ def _accepts(op: Reduction, dtype: DType, node: syntax.ReduceExpression, problem
     text = node.body.span.text
     if op in _LOGICAL and dtype is not BOOL:
         problems.error(
-            "TG0409", f"`{op.value}` takes bools, and this is {dtype}", node.body.span, help=f"compare: `{text} != 0`"
+            "TG0409",
+            f"`{op.value}` takes bools, and this is {dtype}",
+            node.body.span,
+            help=f"compare: `{text} != 0`",
         )
         return False
     if op in (*_EXTREMA, *_ARG) and dtype.kind is Kind.COMPLEX:
         problems.error(
-            "TG0405", "complex numbers have no order", node.body.span, help=f"reduce `abs({text})` or `real({text})`"
+            "TG0405",
+            "complex numbers have no order",
+            node.body.span,
+            help=f"reduce `abs({text})` or `real({text})`",
         )
         return False
     if op in (*_EXTREMA, *_ARG, Reduction.PROD) and dtype is BOOL:

@@ -64,7 +64,9 @@ def _size_names(expressions: Sequence[Expr], space: Space) -> list[str]:
         found |= symbols(e)
     axes = {a.name for a in space.axes}
     while True:
-        linked = {n for a, b in space.equal for n in symbols(a) | symbols(b) if (symbols(a) | symbols(b)) & found}
+        linked = {
+            n for a, b in space.equal for n in symbols(a) | symbols(b) if (symbols(a) | symbols(b)) & found
+        }
         if linked <= found:
             return sorted(found - axes)
         found |= linked

@@ -82,7 +82,11 @@ class StatementBuilder:
         """`q[i] = p[i]` needs the same members with the same types."""
         for read in whole_structs(node.value):
             other = self.types.tensors.get(read.base.name)
-            if other is not None and isinstance(other.element, Struct) and _members(other) != _members(tensor):
+            if (
+                other is not None
+                and isinstance(other.element, Struct)
+                and _members(other) != _members(tensor)
+            ):
                 self.problems.error(
                     "TG0410",
                     f"`{read.base.name}` and `{tensor.name}` hold different structs",
@@ -93,7 +97,9 @@ class StatementBuilder:
                 return False
         return True
 
-    def _target(self, node: syntax.AssignStatement, tensor: Tensor, domain: Domain) -> tuple[Expr, ...] | None:
+    def _target(
+        self, node: syntax.AssignStatement, tensor: Tensor, domain: Domain
+    ) -> tuple[Expr, ...] | None:
         """Indices of the left-hand side, inside the tensor and one-to-one."""
         builder = self.builder(domain)
         builder.writing = True
@@ -128,7 +134,11 @@ class StatementBuilder:
         self.problems.error(
             "TG0310",
             f"`{node.target.span.text}` "
-            + ("writes some element twice" if outcome is False else "cannot be shown to write every element once"),
+            + (
+                "writes some element twice"
+                if outcome is False
+                else "cannot be shown to write every element once"
+            ),
             node.target.span,
             note="the left-hand side must be one-to-one: two points of the axes never write one element",
             help="let each axis index a dimension of its own, or reduce over the axis on the right",
@@ -163,9 +173,13 @@ def check_target_role(node: syntax.AssignStatement, scope: Scope, problems: Prob
 
         problems.error(
             "TG0207" if kind is None else "TG0212",
-            f"unknown tensor `{base.name}`" if kind is None else f"`{base.name}` is a {kind[0]} and cannot be assigned",
+            f"unknown tensor `{base.name}`"
+            if kind is None
+            else f"`{base.name}` is a {kind[0]} and cannot be assigned",
             base.span,
-            help=suggestion(base.name, [n for n, t in scope.tensors.items() if t.role is not Role.IN], "tensors")
+            help=suggestion(
+                base.name, [n for n, t in scope.tensors.items() if t.role is not Role.IN], "tensors"
+            )
             if kind is None
             else (),
         )

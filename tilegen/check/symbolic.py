@@ -5,7 +5,6 @@ failure to prove means nothing.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tilegen import algebra
@@ -26,7 +25,10 @@ class Space:
 
     def replace_sizes(self, values: dict[str, int]) -> Space:
         return Space(
-            tuple(Axis(a.name, substitute(a.lower, values), substitute(a.upper, values), a.span) for a in self.axes),
+            tuple(
+                Axis(a.name, substitute(a.lower, values), substitute(a.upper, values), a.span)
+                for a in self.axes
+            ),
             tuple(substitute(g, values) for g in self.guards),
             tuple((substitute(a, values), substitute(b, values)) for a, b in self.equal),
             self.free,
@@ -109,7 +111,13 @@ def _division(value: Expr, space: Space, rename: dict[str, Expr], least: dict[st
 
 
 def _extremum(
-    atom: Apply, coefficient: int, rest: Expr, space: Space, rename: dict[str, Expr], least: dict[str, int], depth: int
+    atom: Apply,
+    coefficient: int,
+    rest: Expr,
+    space: Space,
+    rename: dict[str, Expr],
+    least: dict[str, int],
+    depth: int,
 ) -> bool:
     sides = [_prove(rest + coefficient * s, space, rename, least, depth - 1) for s in (atom.left, atom.right)]
     return all(sides) if (atom.op is Op.MIN) == (coefficient > 0) else any(sides)
@@ -167,5 +175,3 @@ def _non_negative_sizes(value: Expr, space: Space, least: dict[str, int]) -> boo
     shifted = substitute(value, {n: algebra.sym(n) + k for n, k in least.items()})
     ranges = {n: NON_NEGATIVE for n in symbols(shifted) if n not in space.free}
     return algebra.bounds(shifted, ranges).low >= 0
-
-

@@ -32,7 +32,9 @@ def declare_tensors(kernel: syntax.KernelDecl, scope: Scope, problems: Problems)
 def _extent(expression: syntax.Expression, scope: Scope, problems: Problems) -> Expr | None:
     extent = size_expression(expression, scope, problems, "TG0206", "an extent")
     if extent is not None and extent.constant is not None and extent.constant < 0:
-        problems.error("TG0206", f"an extent cannot be negative, and this is {extent.constant}", expression.span)
+        problems.error(
+            "TG0206", f"an extent cannot be negative, and this is {extent.constant}", expression.span
+        )
         return None
     return extent
 
@@ -71,7 +73,9 @@ def resolve_element(
     for name, type_name in expression.fields:
         dtype = resolve_type(type_name, types, problems)
         if name.name in members:
-            problems.error("TG0208", f"the struct has two members `{name.name}`", name.span, help="rename one of them")
+            problems.error(
+                "TG0208", f"the struct has two members `{name.name}`", name.span, help="rename one of them"
+            )
             failed = True
         elif dtype is None:
             failed = True

@@ -34,7 +34,13 @@ class ValueBuilder:
     """Builds the values of one statement. `member` selects a field where whole structs are assigned."""
 
     def __init__(
-        self, scope: Scope, types: Types, domain: Domain, reader: Reader, problems: Problems, member: str | None = None
+        self,
+        scope: Scope,
+        types: Types,
+        domain: Domain,
+        reader: Reader,
+        problems: Problems,
+        member: str | None = None,
     ) -> None:
         self.scope = scope
         self.types = types
@@ -79,7 +85,7 @@ class ValueBuilder:
         except ZeroDivisionError:
             self.problems.error("TG0316", "this divides by 0", node.span)
             return None
-        if index is None or index.constant is not None and not _has_name(node):
+        if index is None or (index.constant is not None and not _has_name(node)):
             return None
         return IndexValue(index, I64)
 

@@ -31,7 +31,10 @@ def check_outputs_written(node: syntax.KernelDecl, scope: Scope, problems: Probl
         if any(n in scope.broken for n in scope.declared):
             return
         problems.error(
-            "TG0209", f"the kernel `{node.name.name}` writes nothing", node.name.span, help="declare an `out` tensor"
+            "TG0209",
+            f"the kernel `{node.name.name}` writes nothing",
+            node.name.span,
+            help="declare an `out` tensor",
         )
 
 
@@ -58,7 +61,9 @@ def check_overlaps(assigns: Sequence[Assign], scope: Scope, equal: Equal, proble
 def _disjoint(first: Assign, second: Assign, scope: Scope, equal: Equal) -> bool | None:
     outcome = None
     for values in ({}, scope.defaults) if scope.defaults else ({},):
-        a, b = (Space(s.axes, (), equal, frozenset(scope.scalars)).replace_sizes(values) for s in (first, second))
+        a, b = (
+            Space(s.axes, (), equal, frozenset(scope.scalars)).replace_sizes(values) for s in (first, second)
+        )
         outcome = are_disjoint(_put(first.indices, values), a, _put(second.indices, values), b)
         if outcome:
             return True
@@ -82,7 +87,10 @@ def check_fusion(assigns: Sequence[Assign], equal: Equal, problems: Problems) ->
             "TG0312",
             f"`{first.tensor}` and `{second.tensor}` are computed over different axes",
             second.span,
-            labels=[(first.span, f"over {show_axes(first.axes)}"), (second.span, f"over {show_axes(second.axes)}")],
+            labels=[
+                (first.span, f"over {show_axes(first.axes)}"),
+                (second.span, f"over {show_axes(second.axes)}"),
+            ],
             note="the assignments of a kernel make one launch, so they share one iteration space",
             help="write two kernels, or use the same axis names with the same ranges in both",
         )
