@@ -1,0 +1,248 @@
+"""Lower a checked kernel of the map family to its loop nest; what is outside the family is an error that says so."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tilegen.algebra import Expr, substitute, sym
+from tilegen.diagnostics import Diagnostic, SpecError
+from tilegen.dtypes import DType, ElementType, Struct
+from tilegen.nest.lets import inline_lets
+from tilegen.nest.model import Access, CheckedIndex, Nest, NestAxis, Pointer, Store, stride_symbol
+from tilegen.source import Span
+from tilegen.spec import (
+    Aos,
+    Aosoa,
+    Assign,
+    Kernel,
+    Read,
+    Reduce,
+    Role,
+    Soa,
+    Tensor,
+    Value,
+    walk,
+)
+
+
+def build_nest(kernel: Kernel, constants: Mapping[str, int] | None = None) -> Nest:
+    """The nest of `kernel` with compile-time sizes replaced by `constants` over their defaults.
+
+    Raises SpecError: TG0701 (a family that cannot be generated yet), TG0702 (assignments without a shared iteration
+    space), TG0703 (an inout tensor read away from where it is written).
+    """
+    values = {s.name: s.default for s in kernel.sizes if s.default is not None} | dict(constants or {})
+    lets, closed = inline_lets(kernel)
+    require_map_family(kernel, closed)
+    first = kernel.assigns[0]
+    require_shared_space(kernel, first)
+
+    axes = tuple(
+        NestAxis(a.name, substitute(a.upper - a.lower, values)) for a in first.axes
+    )
+    shift = {a.name: sym(a.name) + substitute(a.lower, values) for a in first.axes}
+    builder = _Builder(kernel, values, shift)
+    stores = tuple(builder.store(a, closed[str(n)]) for n, a in enumerate(kernel.assigns))
+    loads = {read: builder.load(read) for store in stores for read in reads_of(store.value)}
+    require_in_place(kernel, stores, loads)
+    return Nest(
+        kernel=kernel,
+        axes=axes,
+        axis_values=shift,
+        pointers=builder.pointers(loads, stores),
+        loads=loads,
+        stores=stores,
+        lets=lets,
+        dynamic_strides=tuple(
+            (t.name, d) for t in kernel.tensors for d, s in enumerate(t.strides) if s is None
+        ),
+        constants=values,
+    )
+
+
+def reads_of(value: Value) -> tuple[Read, ...]:
+    """Distinct reads of `value`, in order."""
+    return tuple(dict.fromkeys(v for v in walk(value) if isinstance(v, Read)))
+
+
+def require_map_family(kernel: Kernel, closed: Mapping[str, Value]) -> None:
+    problems = []
+    for value in closed.values():
+        for node in walk(value):
+            if isinstance(node, Reduce):
+                problems.append(_not_yet(f"`{node.op.value}` cannot be generated yet", node.span))
+    for tensor in kernel.tensors:
+        if tensor.texture is not None:
+            problems.append(_not_yet("reading through a texture cannot be generated yet", tensor.span))
+        elif tensor.constant:
+            problems.append(_not_yet("constant memory cannot be generated yet", tensor.span))
+    if not kernel.assigns:
+        problems.append(_not_yet("a kernel without an assignment has nothing to generate", kernel.span))
+    if problems:
+        raise SpecError(problems)
+
+
+def _not_yet(message: str, span: Span) -> Diagnostic:
+    return Diagnostic(
+        "TG0701",
+        message,
+        span,
+        notes=("this version generates copies, permutations, layout changes and elementwise expressions",),
+        helps=("`tilegen check` and the NumPy reference accept this kernel; generation follows in a later version",),
+    )
+
+
+def require_shared_space(kernel: Kernel, first: Assign) -> None:
+    ranges = {a.name: (a.lower, a.upper) for a in first.axes}
+    for assign in kernel.assigns[1:]:
+        if {a.name: (a.lower, a.upper) for a in assign.axes} != ranges:
+            raise SpecError(
+                [
+                    Diagnostic(
+                        "TG0702",
+                        f"`{first.tensor}` and `{assign.tensor}` are not computed over the same axes and ranges",
+                        assign.span,
+                        notes=(
+                            f"`{first.tensor}` runs over {_space(first)}, `{assign.tensor}` over {_space(assign)}",
+                        ),
+                        helps=("write them as two kernels",),
+                    )
+                ]
+            )
+
+
+def _space(assign: Assign) -> str:
+    return ", ".join(f"{a.name} in {a.lower}..{a.upper}" for a in assign.axes) or "a single point"
+
+
+def require_in_place(kernel: Kernel, stores: tuple[Store, ...], loads: Mapping[Read, Access]) -> None:
+    written = {s.access.pointer: s.access for s in stores}
+    for read, access in loads.items():
+        target = written.get(access.pointer)
+        if target is not None and (access.checked or access.address != target.address or access.member != target.member):
+            inout = kernel.tensor(read.tensor).role is Role.INOUT
+            if inout and access.member != target.member and access.address == target.address and not access.checked:
+                continue
+            raise SpecError(
+                [
+                    Diagnostic(
+                        "TG0703",
+                        f"`{read.tensor}` is read at another element than the one written",
+                        read.span,
+                        notes=("every read must see the value from before the launch; another thread may have written",),
+                        helps=(f"read from an `in` tensor and write `{read.tensor}` as `out`",),
+                    )
+                ]
+            )
+
+
+class _Builder:
+    """Addresses of reads and writes of one kernel, with compile-time sizes filled in."""
+
+    def __init__(self, kernel: Kernel, values: Mapping[str, int], shift: Mapping[str, Expr]) -> None:
+        self.kernel, self.values, self.shift = kernel, values, shift
+        self.used: dict[str, tuple[str, str | None]] = {}
+
+    def store(self, assign: Assign, value: Value) -> Store:
+        tensor = self.kernel.tensor(assign.tensor)
+        index = [self._closed(i) for i in assign.indices]
+        return Store(self._access(tensor, index, [], assign.field, value_dtype(assign.value)), value, assign)
+
+    def load(self, read: Read) -> Access:
+        tensor = self.kernel.tensor(read.tensor)
+        plain: list[Expr] = []
+        checked: list[CheckedIndex] = []
+        for d, (index, needed) in enumerate(zip(read.indices, read.needs_boundary, strict=True)):
+            where = self._closed(index) if isinstance(index, Expr) else index
+            if isinstance(where, Expr) and not needed:
+                plain.append(where)
+                continue
+            symbol = f"@{read.tensor}{d}"
+            checked.append(CheckedIndex(symbol, where, substitute(tensor.extents[d], self.values)))
+            plain.append(sym(symbol))
+        return self._access(tensor, plain, checked, read.field, read.dtype)
+
+    def _closed(self, index: Expr) -> Expr:
+        return substitute(index, {**self.values, **self.shift})
+
+    def _stride(self, tensor: Tensor, dimension: int) -> Expr:
+        stride = tensor.strides[dimension]
+        return sym(stride_symbol(tensor.name, dimension)) if stride is None else substitute(stride, self.values)
+
+    def _access(
+        self, tensor: Tensor, index: list[Expr], checked: list[CheckedIndex], field: str | None, dtype: DType
+    ) -> Access:
+        element = substitute(tensor.offset, self.values)
+        for d, i in enumerate(index):
+            element = element + self._stride(tensor, d) * i
+        pointer, address, member = place(tensor, element, field)
+        self.used.setdefault(pointer, (tensor.name, field if isinstance(tensor.placement, Soa) else None))
+        return Access(
+            pointer=pointer,
+            address=address,
+            member=member,
+            checked=tuple(checked),
+            boundary=tensor.boundary if checked else None,
+            boundary_value=tensor.boundary_value,
+            dtype=dtype,
+        )
+
+    def pointers(self, loads: Mapping[Read, Access], stores: tuple[Store, ...]) -> tuple[Pointer, ...]:
+        read = {a.pointer for a in loads.values()}
+        written = {s.access.pointer for s in stores}
+        found = []
+        for tensor in self.kernel.tensors:
+            for name, field in pointer_names(tensor):
+                found.append(
+                    Pointer(name, tensor.name, field, pointee(tensor, field), name in read, name in written, tensor.align)
+                )
+        return tuple(found)
+
+
+def value_dtype(value: Value) -> DType:
+    return value.dtype
+
+
+def pointer_names(tensor: Tensor) -> tuple[tuple[str, str | None], ...]:
+    """(pointer name, field) of each pointer argument of `tensor`."""
+    if isinstance(tensor.element, Struct) and isinstance(tensor.placement, Soa):
+        return tuple((f"{tensor.name}_{f.name}", f.name) for f in tensor.element.fields)
+    return ((tensor.name, None),)
+
+
+def uniform(struct: Struct) -> DType | None:
+    """The one member type of a struct whose members all have it."""
+    kinds = {f.dtype for f in struct.fields}
+    return next(iter(kinds)) if len(kinds) == 1 else None
+
+
+def pointee(tensor: Tensor, field: str | None) -> ElementType:
+    if not isinstance(tensor.element, Struct):
+        return tensor.element
+    if field is not None:
+        member = tensor.element.field(field)
+        assert member is not None
+        return member.dtype
+    return uniform(tensor.element) or tensor.element
+
+
+def place(tensor: Tensor, element: Expr, field: str | None) -> tuple[str, Expr, str | None]:
+    """Pointer, address in units of what it points to, and member, of `element` (counted in elements)."""
+    struct = tensor.element
+    if not isinstance(struct, Struct):
+        return tensor.name, element, None
+    assert field is not None
+    number = [f.name for f in struct.fields].index(field)
+    member_type = uniform(struct)
+    match tensor.placement:
+        case Soa():
+            return f"{tensor.name}_{field}", element, None
+        case Aos():
+            if member_type is None:
+                return tensor.name, element, field
+            return tensor.name, element * len(struct.fields) + number, None
+        case Aosoa(block=block):
+            if member_type is None:
+                return tensor.name, element, field
+            whole = element // block * (block * len(struct.fields))
+            return tensor.name, whole + number * block + element % block, None

@@ -1,0 +1,1 @@
+"""The plan: which thread of which block touches which element, phase by phase."""

@@ -1,0 +1,94 @@
+"""What a launch must satisfy: divisibility and alignment for vectors, spans for 32-bit indices."""
+
+from __future__ import annotations
+
+from tilegen.algebra import Apply, Expr, Op, Sym, expr, maximum, sym
+from tilegen.dtypes import Struct
+from tilegen.nest.affine import step_of
+from tilegen.nest.model import Access, Nest, stride_symbol
+from tilegen.plan.model import FIELD, Aligned, AtMost, Compute, Condition, Load, Multiple
+
+# Coordinates run past an extent by less than a tile before their guard; the largest tile is far below this.
+INDEX_LIMIT = 2**31 - 1 - 2**16
+
+
+def vector_conditions(
+    nest: Nest, vector: tuple[str, int] | None, compute: Compute, loads: tuple[Load, ...]
+) -> tuple[Condition, ...]:
+    """Conditions under which every access of more than one element is aligned and inside."""
+    found: dict[Condition, None] = {}
+    for access, width in compute.widths:
+        assert vector is not None
+        _require(nest, access, vector[0], width, found)
+    if vector is not None:
+        _multiple(nest.axis(vector[0]).extent, vector[1], found)
+    for load in loads:
+        if load.width > 1:
+            axis = load.sweep.vector[0] if load.sweep.vector else FIELD
+            _require(nest, load.access, axis, load.width, found)
+            _multiple(nest.axis(axis).extent, load.width, found)
+    return tuple(found)
+
+
+def _require(nest: Nest, access: Access, axis: str, width: int, found: dict[Condition, None]) -> None:
+    step = step_of(nest, access, axis, width)
+    assert step is not None and step.step == 1
+    pointer = nest.pointer(access.pointer)
+    assert not isinstance(pointer.dtype, Struct)
+    found[Aligned(access.pointer, width * pointer.dtype.size)] = None
+    for value in step.divisible:
+        _multiple(value, width, found)
+
+
+def _multiple(value: Expr, factor: int, found: dict[Condition, None]) -> None:
+    if value.constant is None or value.constant % factor:
+        found[Multiple(value, factor)] = None
+
+
+def index_conditions(nest: Nest) -> tuple[AtMost, ...]:
+    """Under these, no index expression leaves 32 bits: the sum of the magnitudes of an address's terms is small enough.
+
+    Counts strides, not elements; overestimates where terms cancel (a flip), which costs speed, never correctness.
+    """
+    extents = {a.name: a.extent for a in nest.axes}
+    signed = {stride_symbol(t, d) for t, d in nest.dynamic_strides}
+    conditions: dict[AtMost, None] = {}
+    for access in (*(s.access for s in nest.stores), *nest.load_accesses()):
+        limits = extents | {c.symbol: c.extent for c in access.checked}
+        span = _magnitude(access.address, limits, signed)
+        for c in access.checked:
+            if isinstance(c.index, Expr):
+                conditions[AtMost(_magnitude(c.index, limits, signed) + c.extent * 2, INDEX_LIMIT)] = None
+        if span.constant is None or span.constant > INDEX_LIMIT:
+            conditions[AtMost(span, INDEX_LIMIT)] = None
+    if not conditions:
+        total = expr(1)
+        for extent in extents.values():
+            total = total * extent
+        if total.constant is None:
+            conditions[AtMost(total, INDEX_LIMIT)] = None
+    return tuple(conditions)
+
+
+def _magnitude(value: Expr, extents: dict[str, Expr], signed: set[str]) -> Expr:
+    total = expr(0)
+    for monomial, coefficient in value.terms:
+        term = expr(abs(coefficient))
+        for atom in monomial:
+            term = term * _atom(atom, extents, signed)
+        total = total + term
+    return total
+
+
+def _atom(atom: Sym | Apply, extents: dict[str, Expr], signed: set[str]) -> Expr:
+    if isinstance(atom, Sym):
+        if atom.name in extents:
+            return extents[atom.name]
+        return maximum(sym(atom.name), -sym(atom.name)) if atom.name in signed else sym(atom.name)
+    match atom.op:
+        case Op.FLOOR_DIV:
+            return _magnitude(atom.left, extents, signed) // atom.right + 1
+        case Op.MOD:
+            return _magnitude(atom.right, extents, signed)
+        case Op.MIN | Op.MAX | Op.XOR:
+            return _magnitude(atom.left, extents, signed) + _magnitude(atom.right, extents, signed)

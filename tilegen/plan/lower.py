@@ -1,0 +1,285 @@
+"""`plan_map`: a nest and a complete schedule become one `Plan`. The steps are called in order by `plan_map`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tilegen.algebra import Expr, ceil_div, expr, substitute, sym
+from tilegen.diagnostics import Diagnostic, SpecError
+from tilegen.nest.affine import memory_order, step_of
+from tilegen.nest.model import Access, Nest
+from tilegen.plan.conditions import index_conditions, vector_conditions
+from tilegen.plan.model import Barrier, Buffer, Compute, Load, Phase, Plan, Sweep, TileAxis
+from tilegen.plan.placement import place_rows
+from tilegen.plan.stage import StageBox, box_of
+from tilegen.plan.sweep import distribute, distribute_as_written
+from tilegen.schedule.model import Schedule
+from tilegen.spec import Bounds
+from tilegen.target import Target
+
+
+def plan_map(nest: Nest, schedule: Schedule, target: Target, name: str) -> Plan:
+    """Lower one schedule. Raises SpecError (TG0607 … TG0620) at the directive that the machine or the nest forbids."""
+    tiles = tile_axes(nest, schedule)
+    vector = vector_axis(nest, schedule)
+    require_tiles_of_vectors(tiles, schedule, vector)
+    boxes = tuple(box_of(nest, schedule, tiles, s, vector) for s in schedule.stages)
+    order = compute_order(nest, tiles)
+    threads = thread_count(schedule, tiles, vector, boxes, target)
+    compute_box = [(a, n) for a in order for n in [_tile(tiles, a)] if n > 1]
+    if schedule.threads:
+        sweep = distribute_as_written(compute_box, schedule.threads, vector)
+    else:
+        sweep = distribute(compute_box, threads, vector)
+    sweep = unrolled(sweep, schedule)
+    loads = tuple(_load(box, threads, tiles, sweep, target, schedule) for box in boxes)
+    compute = Compute(
+        sweep=sweep,
+        stores=nest.stores,
+        widths=access_widths(nest, schedule, vector),
+        staged=tuple((p, load.buffer) for box, load in zip(boxes, loads, strict=True) for p in box.pointers),
+        shared_widths=tuple((p, box.read_width) for box in boxes for p in box.pointers),
+        guards=tuple(t.axis for t in tiles if t.ragged),
+    )
+    phases: tuple[Phase, ...] = (*loads, Barrier(), compute) if loads else (compute,)
+    plan = Plan(
+        name=name,
+        nest=nest,
+        schedule=schedule,
+        target=target,
+        tiles=tiles,
+        raster=raster_order(nest, schedule, tiles, order),
+        group=schedule.group,
+        threads=threads,
+        buffers=tuple(load.buffer for load in loads),
+        phases=phases,
+        conditions=vector_conditions(nest, vector, compute, loads),
+        fits_i32=index_conditions(nest),
+    )
+    require_shared_memory(plan)
+    return plan
+
+
+def tile_axes(nest: Nest, schedule: Schedule) -> tuple[TileAxis, ...]:
+    """Every axis with its tile; a tile never exceeds an extent that is known."""
+    tiles = []
+    for axis in nest.axes:
+        tile, known = schedule.tile_of(axis.name), axis.extent.constant
+        if known is not None and known > 0:
+            tile = min(tile, known)
+        whole = known is not None and known % tile == 0
+        ragged = tile > 1 and not whole and schedule.bounds is not Bounds.EXACT
+        tiles.append(TileAxis(axis.name, axis.extent, tile, ceil_div(axis.extent, tile), ragged))
+    return tuple(tiles)
+
+
+def _tile(tiles: tuple[TileAxis, ...], axis: str) -> int:
+    return next(t.tile for t in tiles if t.axis == axis)
+
+
+def compute_order(nest: Nest, tiles: tuple[TileAxis, ...]) -> tuple[str, ...]:
+    """Axes from the fastest on, in the order of the first output: neighbouring threads write neighbouring memory."""
+    order = memory_order(nest, nest.stores[0].access)
+    return order + tuple(t.axis for t in reversed(tiles) if t.axis not in order)
+
+
+def vector_axis(nest: Nest, schedule: Schedule) -> tuple[str, int] | None:
+    """Axis and width of an item of the computation: the widest access along an axis that the outputs walk in order.
+
+    Raises TG0607 where a tensor that should be accessed in vectors does not lie along that axis.
+    """
+    direct = _direct_accesses(nest, schedule)
+    wide = [(a, schedule.width_of(nest.pointer(a.pointer).tensor)) for a in direct]
+    wide = [(a, w) for a, w in wide if w > 1]
+    if not wide:
+        return None
+    axis = None
+    for access, width in wide:
+        axis = next((x.name for x in nest.axes if (s := step_of(nest, access, x.name, width)) and s.step == 1), None)
+        if axis is not None:
+            break
+    for access, width in wide:
+        tensor = nest.pointer(access.pointer).tensor
+        if axis is None or access.checked or step_of(nest, access, axis, width) is None:
+            raise SpecError([_not_along(nest, access, axis, width, schedule, tensor)])
+    assert axis is not None
+    return axis, max(w for _, w in wide)
+
+
+def _direct_accesses(nest: Nest, schedule: Schedule) -> tuple[Access, ...]:
+    """Accesses of global memory while computing: all stores, and loads of tensors that are not staged."""
+    loads = [a for a in nest.load_accesses() if schedule.stage_of(nest.pointer(a.pointer).tensor) is None]
+    return (*(s.access for s in nest.stores), *loads)
+
+
+def _not_along(
+    nest: Nest, access: Access, axis: str | None, width: int, schedule: Schedule, tensor: str
+) -> Diagnostic:
+    if access.checked:
+        fact = f"the index of `{tensor}` passes through its boundary mode, element by element"
+        action = "leave it out: name the tensors, `vector NAME = …`"
+    else:
+        along = f" along `{axis}`, which the output walks," if axis else ""
+        fact = f"neighbours of `{tensor}`{along} are not side by side: its address is {access.address}"
+        action = f"add `stage {tensor}`, or name the tensors that should be vectors: `vector NAME = {width}`"
+    return Diagnostic(
+        "TG0607", f"`{tensor}` cannot be accessed {width} elements at a time", schedule.span("vector"), (fact,), (action,)
+    )
+
+
+def require_tiles_of_vectors(
+    tiles: tuple[TileAxis, ...], schedule: Schedule, vector: tuple[str, int] | None
+) -> None:
+    if vector is None:
+        return
+    axis, width = vector
+    tile = _tile(tiles, axis)
+    if tile % width:
+        below, above = tile // width * width, -(-tile // width) * width
+        nearest = f"`{axis} = {above}`" + (f" or `{axis} = {below}`" if below else "")
+        raise SpecError(
+            [
+                Diagnostic(
+                    "TG0608",
+                    f"a tile of {tile} along `{axis}` does not hold whole vectors of {width}",
+                    schedule.span("tile") or schedule.span("threads") or schedule.span("vector"),
+                    notes=(f"each thread computes {width} neighbours along `{axis}` at a time",),
+                    helps=(f"use `tile {nearest.strip('`')}`" if not below else f"use {nearest} in `tile`",),
+                )
+            ]
+        )
+
+
+def access_widths(
+    nest: Nest, schedule: Schedule, vector: tuple[str, int] | None
+) -> tuple[tuple[Access, int], ...]:
+    """Elements per instruction for each direct access that runs along the vector axis."""
+    if vector is None:
+        return ()
+    found: dict[Access, int] = {}
+    for access in _direct_accesses(nest, schedule):
+        width = schedule.width_of(nest.pointer(access.pointer).tensor)
+        along = step_of(nest, access, vector[0], width) if width > 1 and not access.checked else None
+        if along is not None and along.step == 1:
+            found[access] = width
+    return tuple(found.items())
+
+
+def thread_count(
+    schedule: Schedule,
+    tiles: tuple[TileAxis, ...],
+    vector: tuple[str, int] | None,
+    boxes: tuple[StageBox, ...],
+    target: Target,
+) -> int:
+    """Threads per block: as written, else the most up to 256 that leave every thread work in every phase."""
+    total = 1
+    if schedule.threads:
+        for _, n in schedule.threads:
+            total *= n
+        return total
+    if schedule.thread_count is not None:
+        return schedule.thread_count
+    points = 1
+    for tile in tiles:
+        points *= tile.tile
+    items = min([points // (vector[1] if vector else 1), *(box.items for box in boxes)])
+    if items <= 32:
+        return max(1, items)
+    for count in (256, 192, 128, 96, 64, 32):
+        if count <= items and items % count == 0:
+            return count
+    return min(256, items // 32 * 32)
+
+
+def unrolled(sweep: Sweep, schedule: Schedule) -> Sweep:
+    """Loops with the factors of `unroll`. Raises TG0609 for an axis along which a thread does not loop."""
+    factors = dict(schedule.unroll)
+    looping = {loop.axis for loop in sweep.loops}
+    for axis in factors:
+        if axis not in looping:
+            raise SpecError(
+                [
+                    Diagnostic(
+                        "TG0609",
+                        f"there is no serial loop along `{axis}` to unroll",
+                        schedule.span("unroll"),
+                        notes=(
+                            "a thread loops along "
+                            + (", ".join(f"`{a}`" for a in sorted(looping)) if looping else "no axis"),
+                        ),
+                        helps=(f"give the tile more points along `{axis}` than there are threads, or leave `unroll` out",),
+                    )
+                ]
+            )
+    return replace(sweep, loops=tuple(replace(p, unroll=factors.get(p.axis)) for p in sweep.loops))
+
+
+def _load(
+    box: StageBox, threads: int, tiles: tuple[TileAxis, ...], compute: Sweep, target: Target, schedule: Schedule
+) -> Load:
+    order = [(a, n // box.across[1] if box.across and a == box.across[0] else n) for a, n in box.order]
+    sweep = distribute(order, threads, (box.fast, box.width) if box.width > 1 else None)
+    if box.across is not None:
+        axis, count = box.across
+        sweep = replace(
+            sweep, coordinates=tuple((a, c * count if a == axis else c) for a, c in sweep.coordinates)
+        )
+    ragged = {t.axis for t in tiles if t.ragged}
+    load = Load(
+        buffer=Buffer(
+            name=box.tensor,
+            tensor=box.tensor,
+            dtype=box.dtype,
+            axes=box.axes,
+            pad=0,
+            chunk=box.chunk,
+            swizzle=None,
+        ),
+        access=box.access,
+        sweep=sweep,
+        width=box.width,
+        across=box.across,
+        guards=tuple(a for a, _ in box.order if a in ragged),
+    )
+    return replace(load, buffer=place_rows(load, compute, box, threads))
+
+
+def raster_order(
+    nest: Nest, schedule: Schedule, tiles: tuple[TileAxis, ...], order: tuple[str, ...]
+) -> tuple[str, ...]:
+    """Axes from the slowest to the fastest in block order; neighbouring blocks write neighbouring memory by default."""
+    wanted = schedule.raster or ()
+    rest = [a for a in reversed(order) if a not in wanted]
+    single = {t.axis for t in tiles if t.count.constant == 1}
+    return tuple(a for a in (*rest, *wanted) if a not in single)
+
+
+def require_shared_memory(plan: Plan) -> None:
+    limit = plan.target.shared_bytes_opt_in
+    if plan.shared_bytes <= limit:
+        return
+    sizes = " + ".join(f"{b.bytes} for `{b.tensor}`" for b in plan.buffers)
+    largest = max(plan.buffers, key=lambda b: b.bytes)
+    axis, extent = max(largest.axes, key=lambda item: item[1])
+    fit = max(1, extent * limit // plan.shared_bytes)
+    power = 1 << (fit.bit_length() - 1)
+    raise SpecError(
+        [
+            Diagnostic(
+                "TG0610",
+                f"the staged tile needs {plan.shared_bytes} bytes of shared memory",
+                plan.schedule.span("tile") or plan.schedule.span("stage"),
+                notes=(f"{sizes}; {plan.target.name} gives a block at most {limit} bytes",),
+                helps=(f"use a smaller tile, `tile {axis} = {power}`",),
+            )
+        ]
+    )
+
+
+def coordinates_at(plan: Plan, axis: str) -> Expr:
+    """The global coordinate of an axis over its tile's origin and the in-tile coordinate."""
+    return sym(f"@origin_{axis}") + sym(f"@tile_{axis}") if plan.tile(axis).tile > 1 else sym(f"@origin_{axis}")
+
+
+__all__ = ["expr", "plan_map", "substitute"]

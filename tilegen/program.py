@@ -1,0 +1,148 @@
+"""`build`: the whole way from a checked kernel to source code, in order, and what a launch of it needs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from tilegen.algebra import evaluate
+from tilegen.nest import Nest, build_nest
+from tilegen.nest.merge import drop_unit_axes, merge_axes
+from tilegen.plan.model import Aligned, AtMost, Condition, Multiple, Plan
+from tilegen.plan.variants import plan_variants
+from tilegen.render import Rendered, render
+from tilegen.render.names import kernel_identifier
+from tilegen.render.view import ParameterView
+from tilegen.schedule.auto import auto_schedule
+from tilegen.schedule.complete import complete
+from tilegen.schedule.model import Schedule
+from tilegen.spec import Bounds, IndexType, Kernel, ScheduleSpec
+from tilegen.target import Target
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchShape:
+    """How to launch one variant for given sizes. `entry`: the C++ name expression to compile; `plan`: its number among
+    the program's plans; `blocks` thread blocks of `threads` threads; `dynamic_shared` in bytes."""
+
+    plan: int
+    index: str
+    entry: str
+    blocks: int
+    threads: int
+    dynamic_shared: int
+    parameters: tuple[ParameterView, ...]
+
+
+class LaunchRefused(ValueError):
+    """The arguments break a promise of the spec or of the schedule (`bounds exact`, `index i32`, `align`, the grid)."""
+
+
+@dataclass(frozen=True)
+class Program:
+    """A kernel under one schedule: its plans (variants, in order of preference) and the source of all of them."""
+
+    kernel: Kernel
+    schedule: Schedule
+    target: Target
+    plans: tuple[Plan, ...]
+    rendered: Rendered
+
+    @property
+    def source(self) -> str:
+        return self.rendered.source
+
+    @cached_property
+    def nest(self) -> Nest:
+        return self.plans[0].nest
+
+    def shape(self, sizes: Mapping[str, int], strides: Mapping[str, int], pointers: Mapping[str, int]) -> LaunchShape | None:
+        """The variant to launch: what the C launcher would choose.
+
+        `sizes`: every size (compile-time ones too); `strides`: those taken from arrays, by parameter name, in elements;
+        `pointers`: addresses by pointer name. None where there is nothing to compute. Raises LaunchRefused.
+        """
+        values = {**self.nest.constants, **sizes, **strides}
+        if any(evaluate(a.extent, values) <= 0 for a in self.nest.axes):
+            return None
+        for pointer in self.nest.pointers:
+            if pointer.align is not None and pointers[pointer.name] % pointer.align:
+                raise LaunchRefused(f"`{pointer.name}` is not aligned to {pointer.align} bytes, as the spec promises")
+        if self.schedule.bounds is Bounds.EXACT:
+            for tile in self.plans[-1].tiles:
+                extent = evaluate(tile.extent, values)
+                if extent % tile.tile:
+                    raise LaunchRefused(
+                        f"`bounds exact` needs `{tile.axis}` to be a multiple of its tile: {extent} is not one of {tile.tile}"
+                    )
+        for number, plan in enumerate(self.plans):
+            if all(holds(c, values, pointers) for c in plan.conditions):
+                return self._shape(number, plan, values, pointers)
+        raise LaunchRefused("no variant of the kernel fits these arguments")
+
+    def _shape(self, number: int, plan: Plan, values: Mapping[str, int], pointers: Mapping[str, int]) -> LaunchShape:
+        narrow = all(holds(c, values, pointers) for c in plan.fits_i32)
+        wanted = self.schedule.index
+        if wanted is IndexType.I32 and not narrow:
+            raise LaunchRefused("`index i32` does not reach the last element of these arrays; use `index auto`")
+        index = "int" if narrow and wanted is not IndexType.I64 else "long long"
+        blocks = evaluate(plan.blocks, values)
+        if blocks > self.target.max_grid[0]:
+            raise LaunchRefused(f"{blocks} blocks are more than a grid may have ({self.target.max_grid[0]}); use a larger tile")
+        return LaunchShape(
+            plan=number,
+            index=index,
+            entry=self.rendered.entry(number, index),
+            blocks=blocks,
+            threads=plan.threads,
+            dynamic_shared=plan.shared_bytes if plan.dynamic_shared else 0,
+            parameters=self.rendered.parameters(number),
+        )
+
+
+def holds(condition: Condition, values: Mapping[str, int], pointers: Mapping[str, int]) -> bool:
+    """Whether a launch condition is met."""
+    match condition:
+        case Multiple():
+            return bool(evaluate(condition.value, values) % condition.factor == 0)
+        case Aligned():
+            return pointers[condition.pointer] % condition.bytes == 0
+        case AtMost():
+            return bool(evaluate(condition.value, values) <= condition.limit)
+
+
+def build(
+    kernel: Kernel,
+    schedule: ScheduleSpec | None,
+    target: Target,
+    *,
+    sizes: Mapping[str, int] | None = None,
+    constants: Mapping[str, int] | None = None,
+    name: str | None = None,
+    provenance: tuple[str, ...] = (),
+) -> Program:
+    """Lower and render `kernel` under `schedule` (single values; None: `auto`).
+
+    `sizes`: actual sizes that `auto` may fit its choice to; the code stays right for all others. `constants`: values of
+    compile-time sizes over their defaults. `name`: stem of the launcher's name, the kernel's own by default.
+    Raises SpecError for what cannot be generated or a directive that cannot be honoured.
+    """
+    nest = drop_unit_axes(build_nest(kernel, constants), keep=_named_axes(schedule))
+    nest = merge_axes(nest, keep=_named_axes(schedule))
+    chosen = auto_schedule(nest, target, None if sizes is None else {**nest.constants, **sizes})
+    if schedule is not None:
+        chosen = complete(nest, schedule, target, chosen)
+    stem = kernel_identifier(name or kernel.name)
+    label = "".join(c if c.isalnum() else "_" for c in chosen.name).strip("_")
+    plans = plan_variants(nest, chosen, target, f"{stem}_{label}")
+    return Program(kernel, chosen, target, plans, render(plans, stem, provenance))
+
+
+def _named_axes(schedule: ScheduleSpec | None) -> frozenset[str]:
+    """Axes that directives speak of, which must therefore stay as they are."""
+    names: set[str] = set()
+    for directive in schedule.directives if schedule is not None else ():
+        axes = getattr(directive, "axes", ())
+        names |= {a if isinstance(a, str) else a[0] for a in axes}
+    return frozenset(names)

@@ -1,0 +1,81 @@
+"""Print index expressions as C. Division and remainder of what may be negative go through a helper that rounds down."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from tilegen.algebra import ANY, NON_NEGATIVE, Apply, Atom, Expr, Op, Range, Sym, bounds
+
+_ADD, _MULTIPLY, _ATOM = 1, 2, 3
+
+
+class IndexPrinter:
+    """`name(symbol)` gives the C text of a symbol; `range_of(symbol)` what is known of it; `leading` orders factors."""
+
+    def __init__(
+        self, name: Callable[[str], str], ranges: Mapping[str, Range], leading: Callable[[str], bool]
+    ) -> None:
+        self._name, self._ranges, self._leading = name, ranges, leading
+        self.helpers: set[str] = set()
+
+    def __call__(self, value: Expr, minimum: int = 0) -> str:
+        """C text of `value`; parenthesised if it binds less tightly than `minimum` (1 sum, 2 product, 3 operand)."""
+        text, level = self._sum(value)
+        return f"({text})" if level < minimum else text
+
+    def factor(self, value: Expr) -> str:
+        return self(value, _ATOM)
+
+    def _sum(self, value: Expr) -> tuple[str, int]:
+        if not value.terms:
+            return "0", _ATOM
+        terms = sorted(value.terms, key=lambda t: (t[1] < 0, not t[0], not self._leads(t[0]), -len(t[0])))
+        if len(terms) == 1 and terms[0][1] > 0:
+            return self._product(*terms[0])
+        parts = []
+        for n, (monomial, coefficient) in enumerate(terms):
+            text, _ = self._product(monomial, abs(coefficient))
+            parts.append(("-" if coefficient < 0 else "") + text if n == 0 else f" {'-' if coefficient < 0 else '+'} {text}")
+        return "".join(parts), _ADD
+
+    def _leads(self, monomial: tuple[Atom, ...]) -> bool:
+        return any(isinstance(a, Apply) or self._leading(a.name) for a in monomial)
+
+    def _product(self, monomial: tuple[Atom, ...], coefficient: int) -> tuple[str, int]:
+        atoms = sorted(monomial, key=lambda a: not (isinstance(a, Apply) or self._leading(a.name)))
+        if not atoms:
+            return str(coefficient), _ATOM
+        alone = len(atoms) == 1 and coefficient == 1
+        factors = [self._atom(a, _MULTIPLY if n == 0 else _ATOM) for n, a in enumerate(atoms)]
+        if coefficient != 1:
+            factors.append(str(coefficient))
+        if alone:
+            return factors[0], _ATOM if isinstance(atoms[0], Sym) or factors[0].endswith(")") and "(" in factors[0].split(" ")[0] else _MULTIPLY
+        return " * ".join(factors), _MULTIPLY
+
+    def _atom(self, atom: Atom, minimum: int) -> str:
+        if isinstance(atom, Sym):
+            return self._name(atom.name)
+        match atom.op:
+            case Op.FLOOR_DIV | Op.MOD:
+                return self._division(atom, minimum)
+            case Op.XOR:
+                return f"({self(atom.left, _ATOM)} ^ {self(atom.right, _ATOM)})"
+            case Op.MIN | Op.MAX:
+                name = "smaller" if atom.op is Op.MIN else "larger"
+                self.helpers.add(name)
+                return f"{name}({self(atom.left)}, {self(atom.right)})"
+
+    def _division(self, atom: Apply, minimum: int) -> str:
+        if bounds(atom.left, self._ranges).low < 0:
+            name = "floor_div" if atom.op is Op.FLOOR_DIV else "floor_mod"
+            self.helpers.add(name)
+            return f"{name}({self(atom.left)}, {self(atom.right)})"
+        operator = "/" if atom.op is Op.FLOOR_DIV else "%"
+        text = f"{self(atom.left, _MULTIPLY)} {operator} {self(atom.right, _ATOM)}"
+        return f"({text})" if minimum >= _ATOM else text
+
+
+def size_ranges(names: Mapping[str, bool]) -> dict[str, Range]:
+    """Ranges of parameters: sizes are at least 0, strides (marked True) may have any sign."""
+    return {n: ANY if signed else NON_NEGATIVE for n, signed in names.items()}

@@ -1,0 +1,138 @@
+"""`render`: the variants of one kernel become the text of one `.cu` and its `.h`, the same bytes every time."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import jinja2
+
+from tilegen.dtypes import Struct
+from tilegen.nest.model import Nest
+from tilegen.plan.model import Plan
+from tilegen.render.c_types import TypeNames
+from tilegen.render.helpers import in_order
+from tilegen.render.kernel import FileContext, arithmetic_floats, member_name, view_kernel
+from tilegen.render.launcher import LauncherView, view_launcher
+from tilegen.render.view import KernelView, ParameterView, StructView, VectorView
+from tilegen.spec import Aosoa
+
+
+@dataclass(frozen=True, slots=True)
+class FileView:
+    provenance: tuple[str, ...]
+    guard: str
+    includes: tuple[str, ...]
+    namespace: str
+    structs: tuple[StructView, ...]
+    vectors: tuple[VectorView, ...]
+    helpers: tuple[str, ...]
+    kernels: tuple[KernelView, ...]
+    launcher: LauncherView
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """The text, and what a launch needs to know of it.
+
+    `kernels`: one per plan, in order. `entry(n, index)` is the C++ name expression of plan `n`. `lines` maps a line of
+    `source` to the line of the spec it comes from.
+    """
+
+    source: str
+    header: str
+    namespace: str
+    kernels: tuple[KernelView, ...]
+    lines: Mapping[int, int]
+
+    def entry(self, number: int, index: str) -> str:
+        return f"{self.namespace}::{self.kernels[number].name}<{index}>"
+
+    def parameters(self, number: int) -> tuple[ParameterView, ...]:
+        return self.kernels[number].parameters
+
+
+def render(plans: Sequence[Plan], name: str, provenance: Sequence[str] = ()) -> Rendered:
+    """One file for the variants `plans` of one kernel. `name`: a C identifier, the stem of the launcher's name."""
+    arithmetic = frozenset[object]().union(*(arithmetic_floats(p) for p in plans))
+    types = TypeNames(arithmetic)  # type: ignore[arg-type]
+    structs = _structs(plans[0].nest, types)
+    file = FileContext(types, structs={tensor: view.name for tensor, view in structs.items()})
+    kernels = tuple(view_kernel(p, file) for p in plans)
+    namespace = f"{name}_kernels"
+    launcher = view_launcher(name, namespace, plans, kernels, types, file.structs)
+    view = FileView(
+        provenance=tuple(provenance),
+        guard=f"TILEGEN_{name.upper()}_CU",
+        includes=tuple(sorted(types.includes)),
+        namespace=namespace,
+        structs=tuple(structs.values()),
+        vectors=tuple(v for _, v in sorted(file.vectors.items())),
+        helpers=in_order(file.helpers),
+        kernels=kernels,
+        launcher=launcher,
+    )
+    text = environment().get_template("file.cu.j2").render(file=view)
+    source, lines = _take_marks(text)
+    header = environment().get_template("header.h.j2").render(file=_for_header(view))
+    return Rendered(source, header, namespace, kernels, lines)
+
+
+def _for_header(view: FileView) -> FileView:
+    from dataclasses import replace
+
+    return replace(view, guard=view.guard.removesuffix("_CU") + "_H")
+
+
+@lru_cache(maxsize=1)
+def environment() -> jinja2.Environment:
+    """The one Jinja environment: an undefined name or an impossible branch fails."""
+    return jinja2.Environment(
+        loader=jinja2.PackageLoader("tilegen", "templates"),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=False,
+    )
+
+
+_MARK = re.compile(r"/\*@(\d+)\*/")
+
+
+def _take_marks(text: str) -> tuple[str, dict[int, int]]:
+    """The text without the marks of spec lines, and the map they made."""
+    lines, found = [], {}
+    blank = False
+    for line in text.split("\n"):
+        line = line.rstrip()
+        if not line and blank:
+            continue
+        blank = not line
+        marks = _MARK.findall(line)
+        lines.append(_MARK.sub("", line))
+        if marks:
+            found[len(lines)] = int(marks[-1])
+    return "\n".join(lines).rstrip("\n") + "\n", found
+
+
+def _structs(nest: Nest, types: TypeNames) -> dict[str, StructView]:
+    views = {}
+    for pointer in nest.pointers:
+        struct = pointer.dtype
+        if not isinstance(struct, Struct):
+            continue
+        placement = nest.kernel.tensor(pointer.tensor).placement
+        block = placement.block if isinstance(placement, Aosoa) else None
+        name = f"{pointer.tensor}_element"
+        suffix = f"[{block}]" if block is not None else ""
+        members = tuple(f"{types.storage(f.dtype)} {member_name(f.name)}{suffix};" for f in struct.fields)
+        checks = ()
+        if block is None:
+            checks = (
+                f'static_assert(sizeof({name}) == {struct.size}, "{struct} has {struct.size} bytes");',
+            )
+        views[pointer.tensor] = StructView(name, members, checks, struct.align)
+    return views

@@ -1,0 +1,25 @@
+"""Which helper functions need which others; the order in which they are printed."""
+
+from __future__ import annotations
+
+_NEEDS = {
+    "float_floor_div": ("float_floor_mod",),
+    "clip": ("minimum", "maximum"),
+    "wrap": ("floor_mod",),
+    "symmetric": ("floor_mod",),
+    "reflect": ("floor_mod",),
+}
+
+
+def in_order(names: set[str]) -> tuple[str, ...]:
+    """`names` and what they need, each after what it needs, otherwise alphabetical."""
+    done: dict[str, None] = {}
+
+    def add(name: str) -> None:
+        for needed in _NEEDS.get(name, ()):
+            add(needed)
+        done[name] = None
+
+    for name in sorted(names):
+        add(name)
+    return tuple(done)

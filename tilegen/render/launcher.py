@@ -1,0 +1,190 @@
+"""The C launcher: what it checks, which variant it picks, what it passes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from tilegen.algebra import ANY, NON_NEGATIVE, Expr, product
+from tilegen.dtypes import DType, Kind, Struct
+from tilegen.nest.model import Nest, Pointer, stride_symbol
+from tilegen.plan.model import Aligned, AtMost, Condition, Multiple, Plan
+from tilegen.render.c_index import IndexPrinter
+from tilegen.render.c_types import TypeNames, host_type
+from tilegen.render.names import Names
+from tilegen.render.view import KernelView, ParameterView
+from tilegen.spec import Bounds, IndexType
+
+
+@dataclass(frozen=True, slots=True)
+class IndexView:
+    """One index type of a variant: under `condition` (empty: always)."""
+
+    index: str
+    condition: str
+    arguments: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class VariantView:
+    kernel: str
+    conditions: tuple[str, ...]
+    blocks: str
+    threads: int
+    dynamic_bytes: int
+    types: tuple[IndexView, ...]
+    refused: bool
+
+
+@dataclass(frozen=True, slots=True)
+class LauncherView:
+    """`refused`: no variant is unconditional, so the end is reached when none fits."""
+
+    name: str
+    comment: tuple[str, ...]
+    parameters: tuple[str, ...]
+    header_parameters: tuple[str, ...]
+    invalid: tuple[str, ...]
+    empty: tuple[str, ...]
+    definitions: tuple[str, ...]
+    variants: tuple[VariantView, ...]
+    refused: bool
+
+
+def view_launcher(
+    name: str, namespace: str, plans: Sequence[Plan], kernels: Sequence[KernelView], types: TypeNames, structs: Mapping[str, str]
+) -> LauncherView:
+    return _LauncherPrinter(plans[0].nest, namespace, types, structs).view(name, plans, kernels)
+
+
+class _LauncherPrinter:
+    def __init__(self, nest: Nest, namespace: str, types: TypeNames, structs: Mapping[str, str]) -> None:
+        self.nest, self.namespace, self.types, self.structs = nest, namespace, types, structs
+        self.names = Names(("stream", "blocks", "error"))
+        for p in nest.pointers:
+            self.names.user(f"*{p.name}", p.name)
+        for size in nest.kernel.sizes:
+            self.names.user(size.name)
+        strides = [stride_symbol(t, d) for t, d in nest.dynamic_strides]
+        for s in strides:
+            self.names.user(s)
+        for scalar in nest.kernel.scalars:
+            self.names.user(f"${scalar.name}", scalar.name)
+        ranges = {s.name: NON_NEGATIVE for s in nest.kernel.sizes} | {s: ANY for s in strides}
+        self.index = IndexPrinter(self.names.user, ranges, lambda _: False)
+        self.definitions: list[str] = []
+
+    def view(self, name: str, plans: Sequence[Plan], kernels: Sequence[KernelView]) -> LauncherView:
+        sizes = [self.names.user(s.name) for s in self.nest.kernel.sizes if s.default is None]
+        invalid = [f"{s} < 0" for s in sizes]
+        invalid += [self._misaligned(p, p.align) for p in self.nest.pointers if p.align is not None]
+        invalid += [f"{self.index(a)} != {self.index(b)}" for a, b in self._bindings()]
+        total = [self.index(a.extent, 1) + " <= 0" for a in self.nest.axes if a.extent.constant is None]
+        if any(a.extent.constant == 0 for a in self.nest.axes):
+            total = ["true"]
+        variants = tuple(self._variant(p, k) for p, k in zip(plans, kernels, strict=True))
+        exact = plans[0].schedule.bounds is Bounds.EXACT
+        if exact:
+            invalid += [
+                f"{self.index(t.extent, 2)} % {t.tile} != 0" for t in plans[-1].tiles if t.tile > 1 and t.extent.constant is None
+            ]
+        return LauncherView(
+            name=f"{name}_launch",
+            comment=self._comment(exact, plans),
+            parameters=tuple(self._parameters(header=False)),
+            header_parameters=tuple(self._parameters(header=True)),
+            invalid=tuple(invalid),
+            empty=tuple(dict.fromkeys(total)),
+            definitions=tuple(self.definitions),
+            variants=variants,
+            refused=all(v.conditions for v in variants),
+        )
+
+    def _bindings(self) -> list[tuple[Expr, Expr]]:
+        from tilegen.algebra import substitute
+
+        constants = self.nest.constants
+        return [(substitute(a, constants), substitute(b, constants)) for a, b in self.nest.kernel.bindings]
+
+    def _comment(self, exact: bool, plans: Sequence[Plan]) -> tuple[str, ...]:
+        lines = ["Launches on `stream` and returns at once. Pointers are device pointers; inputs and outputs do not overlap."]
+        if exact:
+            lines.append("Sizes must be multiples of the tile; otherwise cudaErrorInvalidValue is returned.")
+        if len(plans) > 1:
+            lines.append("Sizes or pointers that vectors cannot serve take the kernel without them.")
+        return tuple(lines)
+
+    def _parameters(self, header: bool) -> list[str]:
+        found = []
+        for p in self.nest.pointers:
+            const = "" if p.written else "const "
+            found.append(f"{const}{host_type(p.dtype)}* {self.names.user(f'*{p.name}')}")
+        found += [f"int64_t {self.names.user(s.name)}" for s in self.nest.kernel.sizes if s.default is None]
+        found += [f"int64_t {self.names.user(stride_symbol(t, d))}" for t, d in self.nest.dynamic_strides]
+        for scalar in self.nest.kernel.scalars:
+            ctype = host_type(scalar.dtype)
+            found.append(f"{'float' if ctype == 'void' else ctype} {self.names.user(f'${scalar.name}')}")
+        return found
+
+    def _misaligned(self, pointer: Pointer, bytes_: int) -> str:
+        return f"reinterpret_cast<uintptr_t>({self.names.user(f'*{pointer.name}')}) % {bytes_} != 0"
+
+    def _condition(self, condition: Condition) -> str:
+        match condition:
+            case Multiple():
+                return f"{self.index(condition.value, 2)} % {condition.factor} == 0"
+            case Aligned():
+                return self._misaligned(self.nest.pointer(condition.pointer), condition.bytes).replace("!=", "==")
+            case AtMost():
+                return f"{self.index(condition.value)} <= {condition.limit}"
+
+    def _variant(self, plan: Plan, kernel: KernelView) -> VariantView:
+        fits = " && ".join(self._condition(c) for c in plan.fits_i32)
+        narrow = IndexView("int", fits, self._arguments(kernel, "int"))
+        wide = IndexView("long long", "", self._arguments(kernel, "long long"))
+        match plan.schedule.index:
+            case IndexType.I32:
+                types: tuple[IndexView, ...] = (narrow,)
+            case IndexType.I64:
+                types = (wide,)
+            case IndexType.AUTO:
+                types = (narrow, wide) if fits else (IndexView("int", "", narrow.arguments),)
+        counts = [f"(({self.index(t.extent)} + {t.tile - 1}) / {t.tile})" if t.tile > 1 else self.index(t.extent, 2) for t in plan.tiles]
+        counts = [c for c, t in zip(counts, plan.tiles, strict=True) if t.count.constant != 1]
+        return VariantView(
+            kernel=f"{self.namespace}::{kernel.name}",
+            conditions=tuple(self._condition(c) for c in plan.conditions),
+            blocks=" * ".join(counts) or "1",
+            threads=plan.threads,
+            dynamic_bytes=plan.shared_bytes if plan.dynamic_shared else 0,
+            types=types,
+            refused=plan.schedule.index is IndexType.I32 and bool(fits),
+        )
+
+    def _arguments(self, kernel: KernelView, index: str) -> tuple[str, ...]:
+        return tuple(self._argument(p, index) for p in kernel.parameters)
+
+    def _argument(self, parameter: ParameterView, index: str) -> str:
+        match parameter.kind:
+            case "pointer":
+                pointer = self.nest.pointer(parameter.key)
+                const = "" if pointer.written else "const "
+                return f"reinterpret_cast<{const}{self._device_type(pointer)}*>({self.names.user('*' + parameter.key)})"
+            case "scalar":
+                name = self.names.user(f"${parameter.key}")
+                dtype = next(s.dtype for s in self.nest.kernel.scalars if s.name == parameter.key)
+                return f"{name} != 0" if dtype.kind is Kind.BOOL else name
+            case _:
+                constant = self.nest.constants.get(parameter.key)
+                text = str(constant) if constant is not None else self.names.user(parameter.key)
+                return f"static_cast<{index}>({text})"
+
+    def _device_type(self, pointer: Pointer) -> str:
+        if isinstance(pointer.dtype, Struct):
+            return f"{self.namespace}::{self.structs[pointer.tensor]}"
+        assert isinstance(pointer.dtype, DType)
+        return self.types.storage(pointer.dtype)
+
+
+def total_points(nest: Nest) -> Expr:
+    return product(a.extent for a in nest.axes)

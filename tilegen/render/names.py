@@ -1,0 +1,44 @@
+"""C identifiers for the names of a spec. Every name is allowed in a spec; what C++ or CUDA reserves gets an underscore."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+_CPP = """alignas alignof and and_eq asm auto bitand bitor bool break case catch char char16_t char32_t char8_t class
+co_await co_return co_yield compl concept const const_cast consteval constexpr constinit continue decltype default
+delete do double dynamic_cast else enum explicit export extern false float for friend goto if import inline int long
+module mutable namespace new noexcept not not_eq nullptr operator or or_eq private protected public register
+reinterpret_cast requires return short signed sizeof static static_assert static_cast struct switch template this
+thread_local throw true try typedef typeid typename union unsigned using virtual void volatile wchar_t while xor
+xor_eq restrict final override main std NULL INFINITY NAN assert errno linux unix signbit"""
+_CUDA = """threadIdx blockIdx blockDim gridDim warpSize dim3 cudaStream_t cudaError_t abs acos acosh asin asinh atan atan2
+atanh cbrt ceil copysign cos cosh erf erfc exp exp2 expm1 fabs fdim floor fma fmax fmin fmod frexp ilogb isfinite isinf
+isnan ldexp lgamma log log10 log1p log2 logb max min modf pow remainder rint round rsqrt sin sinh sqrt tan tanh
+tgamma trunc half nv_bfloat16 clock printf malloc free memcpy memset float2 float4 double2 int2 int4 uint2
+uint4 rhypot norm sincos index_t lane step tid shared stream device error grid blocks I"""
+RESERVED = frozenset((_CPP + " " + _CUDA).split())
+
+
+class Names:
+    """Hands out C identifiers: a wanted name, with underscores appended until nothing else has it."""
+
+    def __init__(self, taken: Iterable[str] = ()) -> None:
+        self._taken = set(RESERVED) | set(taken)
+        self._given: dict[str, str] = {}
+
+    def user(self, key: str, wanted: str | None = None) -> str:
+        """The identifier for `key`, the same one at each call."""
+        if key not in self._given:
+            name = wanted if wanted is not None else key
+            if name.startswith("__") or (name.startswith("_") and name[1:2].isupper()) or "__" in name:
+                name = "n" + name.replace("__", "_")
+            while name in self._taken:
+                name += "_"
+            self._taken.add(name)
+            self._given[key] = name
+        return self._given[key]
+
+
+def kernel_identifier(name: str) -> str:
+    """A kernel's name as a C identifier."""
+    return Names().user(name)

@@ -1,0 +1,1 @@
+"""Schedules: what a user wrote made complete and legal, families of variants, and `auto`."""

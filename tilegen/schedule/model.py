@@ -1,0 +1,99 @@
+"""`Schedule`: how a nest is spread over blocks and threads, complete and without choices left open.
+
+What a user writes as `spec.ScheduleSpec` (names checked, sets allowed) becomes one `Schedule` per variant. `auto` makes
+the same type, so whatever it chooses could have been written down.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+
+from tilegen.source import Span
+from tilegen.spec import Bounds, Hint, IndexType
+
+
+class Placement(Enum):
+    """How rows of a staged tile are kept off each other's banks."""
+
+    PLAIN = "plain"
+    PADDED = "padded"
+    SWIZZLED = "swizzled"
+    BEST = "best"
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """One tensor read through shared memory. `pad` in elements per row, for PADDED."""
+
+    tensor: str
+    placement: Placement
+    pad: int
+    span: Span | None = field(default=None, repr=False, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """Directives for one kernel, axes by the nest's names.
+
+    `tile`: points of each axis one block computes (1 where it is not named). `threads`: per axis, the last one is the
+    fastest in a warp; empty: `thread_count` threads in the order of the output. `vector`: elements per global access
+    for every tensor it can serve; `vector_of` overrides it per tensor. `vector_required`: tensors for which a narrower
+    access is an error, not a choice. `unroll`: axis to unroll factor.
+    """
+
+    name: str
+    tile: tuple[tuple[str, int], ...]
+    threads: tuple[tuple[str, int], ...] = ()
+    thread_count: int | None = None
+    stages: tuple[Stage, ...] = ()
+    vector: int = 1
+    vector_of: tuple[tuple[str, int], ...] = ()
+    bounds: Bounds = Bounds.GUARD
+    raster: tuple[str, ...] = ()
+    group: int = 1
+    unroll: tuple[tuple[str, int], ...] = ()
+    hints: tuple[tuple[str, Hint], ...] = ()
+    max_registers: int | None = None
+    min_blocks: int | None = None
+    index: IndexType = IndexType.AUTO
+    spans: tuple[tuple[str, Span], ...] = field(default=(), repr=False, compare=False)
+
+    def tile_of(self, axis: str) -> int:
+        return dict(self.tile).get(axis, 1)
+
+    def width_of(self, tensor: str) -> int:
+        return dict(self.vector_of).get(tensor, self.vector)
+
+    def stage_of(self, tensor: str) -> Stage | None:
+        return next((s for s in self.stages if s.tensor == tensor), None)
+
+    def span(self, directive: str) -> Span | None:
+        """Where the directive was written, None for a choice of `auto`."""
+        return dict(self.spans).get(directive)
+
+    def describe(self) -> str:
+        """The schedule in the language's own words, one line."""
+        parts = []
+        tiled = [(a, t) for a, t in self.tile if t > 1]
+        if tiled:
+            parts.append("tile " + ", ".join(f"{a} = {t}" for a, t in tiled))
+        if self.threads:
+            parts.append("threads " + ", ".join(f"{a} = {t}" for a, t in self.threads))
+        for stage in self.stages:
+            how = {Placement.PADDED: f" pad {stage.pad}", Placement.SWIZZLED: " swizzle"}.get(stage.placement, "")
+            parts.append(f"stage {stage.tensor}{how}")
+        if self.vector > 1:
+            parts.append(f"vector {self.vector}")
+        if self.vector_of:
+            parts.append("vector " + ", ".join(f"{t} = {v}" for t, v in self.vector_of))
+        if self.bounds is not Bounds.GUARD:
+            parts.append(f"bounds {self.bounds.value}")
+        if self.raster:
+            parts.append("raster " + ", ".join(self.raster) + (f" group {self.group}" if self.group > 1 else ""))
+        parts += ["unroll " + ", ".join(f"{a} = {n}" for a, n in self.unroll)] if self.unroll else []
+        parts += [f"hint {t} {h.value}" for t, h in self.hints]
+        parts += [f"max_registers {self.max_registers}"] if self.max_registers else []
+        parts += [f"min_blocks {self.min_blocks}"] if self.min_blocks else []
+        parts += [f"index {self.index.value}"] if self.index is not IndexType.AUTO else []
+        return "; ".join(parts)
