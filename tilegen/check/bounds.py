@@ -100,7 +100,7 @@ class BoundsProver:
         spaces = self._spaces(question, fixed)
         if not all(is_affine([index, lower, upper], s) for s in spaces):
             return Undecided()
-        violation = find_violation(index, lower, upper, spaces)
+        violation: Violation | bool | None = find_violation(index, lower, upper, spaces)
         if violation is None:
             from tilegen.check.affine import decide
 

@@ -79,6 +79,7 @@ def _bindings(kernel: Kernel, values: Mapping[str, int]) -> Iterator[Diagnostic]
 def _tensors(kernel: Kernel, values: Mapping[str, int]) -> Iterator[Diagnostic]:
     total = 0
     for tensor in kernel.tensors:
+        filled = all(evaluate(e, values) > 0 for e in tensor.extents)
         for d, extent in enumerate(tensor.extents):
             value = evaluate(extent, values)
             stride = tensor.strides[d]
@@ -86,7 +87,8 @@ def _tensors(kernel: Kernel, values: Mapping[str, int]) -> Iterator[Diagnostic]:
                 message = f"axis {d} of `{tensor.name}` has the extent {extent}, which is {value}"
                 yield Diagnostic("TG0322", message, tensor.span)
             elif (
-                value > 1
+                filled
+                and value > 1
                 and stride is not None
                 and tensor.role is not Role.IN
                 and evaluate(stride, values) == 0
@@ -113,7 +115,8 @@ def _bound(bound: RuntimeBound, values: Mapping[str, int]) -> Iterator[Diagnosti
     worst = int(low) if low < 0 else int(high)
     yield Diagnostic(
         "TG0324",
-        f"the index {bound.index} of `{bound.tensor}` reaches {worst}, and axis {bound.dimension} has the extent {extent}",
+        f"the index {bound.index} of `{bound.tensor}` reaches {worst}, "
+        f"and axis {bound.dimension} has the extent {extent}",
         bound.span,
         (f"the extent {bound.extent} is {extent} at these sizes",) if bound.extent.constant is None else (),
         ("pass sizes for which the index stays inside, or give the tensor a boundary",),
@@ -201,7 +204,8 @@ def _empty_in(statement: Let | Assign, values: Mapping[str, int]) -> Iterator[Di
             if index_extremes(length, inside)[0] < 1:
                 yield Diagnostic(
                     "TG0326",
-                    f"`{value.op.value}` over `{axis.name}` has nothing to reduce: its range {axis.lower}..{axis.upper} is empty",
+                    f"`{value.op.value}` over `{axis.name}` has nothing to reduce: "
+                    f"its range {axis.lower}..{axis.upper} is empty",
                     value.span,
                     (
                         "sum, prod, any, all and count over nothing give their identity; this reduction has none",

@@ -23,7 +23,8 @@ def build_call(builder: ValueBuilder, node: syntax.CallExpression) -> Operand | 
     if len(arguments) != arity:
         problems.error(
             "TG0407",
-            f"`{name}` takes {counted(arity, 'argument')}, and {len(arguments)} {'is' if len(arguments) == 1 else 'are'} given",
+            f"`{name}` takes {counted(arity, 'argument')}, and {len(arguments)} "
+            f"{'is' if len(arguments) == 1 else 'are'} given",
             node.span,
             help="write `where(condition, then, otherwise)`" if name == "where" else (),
         )

@@ -246,11 +246,8 @@ class DomainFinder(NameRules):
                 "TG0302",
                 f"`{candidate.name}` has two extents: {first.upper} and {other.upper}",
                 other.span,
-                labels=[
-                    (first.span, f"{first.what} gives {first.upper}"),
-                    (other.span, f"{other.what} gives {other.upper}"),
-                ],
-                note="two dimensions that one axis indexes alone must be equal",
+                labels=[(first.span, f"{first.what} gives {first.upper}")],
+                note=f"{other.what} gives {other.upper}; dimensions that one axis indexes alone must be equal",
                 help=f"use two axes, or say what `{candidate.name}` covers: `for {candidate.name} in "
                 f"{first.lower}..{smaller(first.upper, other.upper)}`",
             )

@@ -68,8 +68,8 @@ def check_expectations(node: syntax.KernelDecl, scope: Scope, problems: Problems
                 help="add " + ", ".join(f"`{m} = …`" for m in missing),
             )
         known = tuple(c for c in conditions if c is not None)
-        name = None if item.schedule is None else item.schedule.name
-        found.append(Expectation(name, known, tuple(sizes.items()), tuple(types.items()), item.span))
+        schedule = None if item.schedule is None else item.schedule.name
+        found.append(Expectation(schedule, known, tuple(sizes.items()), tuple(types.items()), item.span))
     return tuple(found)
 
 

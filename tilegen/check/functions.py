@@ -19,7 +19,38 @@ class Operands(Enum):
     ANY_NUMBER = "numbers"
 
 
-_FLOAT_ONE = ["exp", "exp2", "log", "log2", "log1p", "expm1", "sqrt", "rsqrt", "sin", "cos", "tan", "tanh", "sinh", "cosh", "asin", "acos", "atan", "erf", "erfc", "floor", "ceil", "round", "trunc", "isnan", "isinf", "sigmoid", "relu", "silu", "gelu", "gelu_tanh"]
+_FLOAT_ONE = [
+    "exp",
+    "exp2",
+    "log",
+    "log2",
+    "log1p",
+    "expm1",
+    "sqrt",
+    "rsqrt",
+    "sin",
+    "cos",
+    "tan",
+    "tanh",
+    "sinh",
+    "cosh",
+    "asin",
+    "acos",
+    "atan",
+    "erf",
+    "erfc",
+    "floor",
+    "ceil",
+    "round",
+    "trunc",
+    "isnan",
+    "isinf",
+    "sigmoid",
+    "relu",
+    "silu",
+    "gelu",
+    "gelu_tanh",
+]
 
 FUNCTIONS: dict[str, tuple[int, Operands]] = {
     **{name: (1, Operands.FLOAT) for name in _FLOAT_ONE},

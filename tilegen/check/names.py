@@ -234,7 +234,7 @@ class NameRules(ABC):
                 "TG0303",
                 f"the index `{index.span.text}` is not affine in the axes",
                 index.span,
-                note="an index is a sum of axes times integers or sizes; `//` and `%` by an integer or a size are allowed",
+                note="an index is a sum of axes times integers or sizes, with `//` and `%` by integers or sizes",
             )
             self.fail()
 
@@ -266,7 +266,7 @@ class NameRules(ABC):
                 "an index on the left cannot depend on data",
                 index.span,
                 note="two elements could be written to one place",
-                help="read through the inverse map on the right instead, or count matches: `sum[i](where(x[i] == b, …))`",
+                help="read through the inverse map on the right, or sum what matches: `sum[i](where(x[i] == b, …))`",
             )
             self.fail()
             return

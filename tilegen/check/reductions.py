@@ -17,7 +17,7 @@ _LOGICAL = (Reduction.ANY, Reduction.ALL, Reduction.COUNT)
 def build_reduction(
     node: syntax.ReduceExpression, axes: tuple[Axis, ...], operand: Operand, problems: Problems
 ) -> Value | None:
-    """`Reduce`, its body in the accumulation type (for `any`, `all`, `count`: bool; for arg-reductions: as computed)."""
+    """`Reduce`, its body in the accumulation type (`any`, `all`, `count`: bool; arg-reductions: as computed)."""
     op, body = REDUCTIONS[node.function.name], typed(operand)
     if not _accepts(op, body.dtype, node, problems):
         return None

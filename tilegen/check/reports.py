@@ -22,10 +22,7 @@ def report_outside(
     """`name` is read (or written) outside its extents."""
     what = "written" if writes else "read"
     extent = f"{lower}..{upper}" if local else f"extent {upper}"
-    if isinstance(verdict, Refuted):
-        notes = [_example(node, verdict)]
-    else:
-        notes = ["that it stays inside cannot be shown"]
+    note = _example(node, verdict) if isinstance(verdict, Refuted) else "that it stays inside cannot be shown"
     if local or writes:
         help_text = f"give the axes a range that stays inside, with `for … in …`, or make `{name}` larger"
     else:
@@ -37,7 +34,7 @@ def report_outside(
         "TG0309",
         f"`{name}` may be {what} outside: the index `{node.span.text}` leaves {extent}",
         node.span,
-        note=notes,
+        note=note,
         help=help_text,
     )
 

@@ -11,7 +11,7 @@ from tilegen import algebra
 from tilegen.algebra import NON_NEGATIVE, Apply, Expr, Op, Sym, linear_parts, substitute, symbols
 from tilegen.spec import Axis
 
-_MAX_DEPTH = 24
+_MAX_STEPS = 400
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,36 +39,63 @@ def is_non_negative(value: Expr, space: Space) -> bool:
     """Whether `value >= 0` at every point of `space` is proved."""
     if value.constant is not None:
         return value.constant >= 0
-    rename = _equalities(space)
-    value = _apply_all(value, rename)
-    least = _least_sizes(space, rename)
-    return _prove(value, space, rename, least, _MAX_DEPTH)
+    return _Proof(space).prove(value)
 
 
-def _prove(value: Expr, space: Space, rename: dict[str, Expr], least: dict[str, int], depth: int) -> bool:
-    if value.constant is not None:
-        return value.constant >= 0
-    if depth == 0:
+class _Proof:
+    """The facts of a space, and a limit on the work."""
+
+    def __init__(self, space: Space) -> None:
+        self.space = space
+        self.rename = _equalities(space)
+        self.least = _least_sizes(space, self.rename)
+        self.steps = _MAX_STEPS
+
+    def prove(self, value: Expr) -> bool:
+        value = _apply_all(value, self.rename)
+        if value.constant is not None:
+            return value.constant >= 0
+        self.steps -= 1
+        if self.steps < 0:
+            return False
+        present = symbols(value)
+        axis = next((a for a in reversed(self.space.axes) if a.name in present), None)
+        if axis is None:
+            return _non_negative_sizes(value, self.space, self.least) or self._division(value)
+        parts = linear_parts(value, [axis.name])
+        if parts is None:
+            return self._division(value)
+        below, above = _ends(axis, self.space)
+        if self.prove(parts[0][axis.name]):
+            ends = below
+        elif self.prove(-parts[0][axis.name]):
+            ends = above
+        else:
+            return False
+        return any(self.prove(substitute(value, {axis.name: end})) for end in ends)
+
+    def _division(self, value: Expr) -> bool:
+        """Decide the first division or remainder: `r - p // d >= 0` is `p < (r + 1) * d`, `0 <= p % d < d`."""
+        for monomial, coefficient in value.terms:
+            if len(monomial) != 1 or not isinstance(monomial[0], Apply):
+                continue
+            atom = monomial[0]
+            rest = value - Expr(((monomial, coefficient),))
+            if atom.op in (Op.MIN, Op.MAX):
+                return self._extremum(atom, coefficient, rest)
+            if not self.prove(atom.right - 1):
+                continue
+            if atom.op is Op.MOD:
+                return self.prove(rest if coefficient > 0 else rest + coefficient * (atom.right - 1))
+            if atom.op is Op.FLOOR_DIV and coefficient == -1:
+                return self.prove((rest + 1) * atom.right - 1 - atom.left)
+            if atom.op is Op.FLOOR_DIV and coefficient == 1:
+                return self.prove(atom.left + rest * atom.right)
         return False
-    present = symbols(value)
-    axis = next((a for a in reversed(space.axes) if a.name in present), None)
-    if axis is None:
-        return _non_negative_sizes(value, space, least) or _division(value, space, rename, least, depth)
-    parts = linear_parts(value, [axis.name])
-    if parts is None:
-        return _division(value, space, rename, least, depth)
-    coefficient = parts[0][axis.name]
-    below, above = _ends(axis, space)
-    if _prove(coefficient, space, rename, least, depth - 1):
-        ends = below
-    elif _prove(-coefficient, space, rename, least, depth - 1):
-        ends = above
-    else:
-        return False
-    return any(
-        _prove(_apply_all(substitute(value, {axis.name: end}), rename), space, rename, least, depth - 1)
-        for end in ends
-    )
+
+    def _extremum(self, atom: Apply, coefficient: int, rest: Expr) -> bool:
+        sides = (self.prove(rest + coefficient * s) for s in (atom.left, atom.right))
+        return all(sides) if (atom.op is Op.MIN) == (coefficient > 0) else any(sides)
 
 
 def _ends(axis: Axis, space: Space) -> tuple[list[Expr], list[Expr]]:
@@ -86,41 +113,6 @@ def _ends(axis: Axis, space: Space) -> tuple[list[Expr], list[Expr]]:
         elif coefficient is not None and coefficient < 0:
             above.insert(0, parts[1] // -coefficient)
     return below, above
-
-
-def _division(value: Expr, space: Space, rename: dict[str, Expr], least: dict[str, int], depth: int) -> bool:
-    """Decide the first division or remainder: `r - p // d >= 0` is `p < (r + 1) * d`, `0 <= p % d < d`."""
-    for monomial, coefficient in value.terms:
-        if len(monomial) != 1 or not isinstance(monomial[0], Apply):
-            continue
-        atom = monomial[0]
-        rest = value - Expr(((monomial, coefficient),))
-        if atom.op in (Op.MIN, Op.MAX):
-            return _extremum(atom, coefficient, rest, space, rename, least, depth)
-        if not _prove(atom.right - 1, space, rename, least, depth - 1):
-            continue
-        if atom.op is Op.MOD:
-            worst = rest if coefficient > 0 else rest + coefficient * (atom.right - 1)
-            return _prove(worst, space, rename, least, depth - 1)
-        if atom.op is Op.FLOOR_DIV and coefficient == -1:
-            goal = (rest + 1) * atom.right - 1 - atom.left
-            return _prove(goal, space, rename, least, depth - 1)
-        if atom.op is Op.FLOOR_DIV and coefficient == 1:
-            return _prove(atom.left + rest * atom.right, space, rename, least, depth - 1)
-    return False
-
-
-def _extremum(
-    atom: Apply,
-    coefficient: int,
-    rest: Expr,
-    space: Space,
-    rename: dict[str, Expr],
-    least: dict[str, int],
-    depth: int,
-) -> bool:
-    sides = [_prove(rest + coefficient * s, space, rename, least, depth - 1) for s in (atom.left, atom.right)]
-    return all(sides) if (atom.op is Op.MIN) == (coefficient > 0) else any(sides)
 
 
 def _equalities(space: Space) -> dict[str, Expr]:
