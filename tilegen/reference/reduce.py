@@ -38,15 +38,13 @@ Body = Callable[[Frame], Number]
 
 def reduce(node: Reduce, body: Body, frame: Frame, depth: Depth, track: bool) -> Number:
     """The reduction at every point of `frame`."""
-    whole, ranges = frame, []
-    for axis in node.axes:
-        lower, upper = whole.index(axis.lower), whole.index(axis.upper)
-        low = int(lower.min()) if lower.size else 0
-        high = max(low, int(upper.max()) if upper.size else 0)
-        ranges.append((low, high))
-        whole = whole.with_axis(axis.name, low, high)
+    bounds = [(frame.index(axis.lower), frame.index(axis.upper)) for axis in node.axes]
+    ranges = [
+        (int(low.min()), max(int(low.min()), int(high.max()))) if low.size and high.size else (0, 0)
+        for low, high in bounds
+    ]
     if node.op in _NEEDS_ELEMENTS:
-        _require_elements(node, frame, whole)
+        _require_elements(node, bounds, frame)
     if _is_running(node, frame, track):
         return _running(node, body, frame, ranges[0], depth, track)
     total = accumulator(node.op, node.dtype, depth, track)
@@ -83,20 +81,12 @@ def _valid(node: Reduce, inner: Frame) -> Array | None:
     return mask
 
 
-def _require_elements(node: Reduce, frame: Frame, whole: Frame) -> None:
+def _require_elements(node: Reduce, bounds: list[tuple[Array, Array]], frame: Frame) -> None:
     if not frame.counts_any():
         return
-    own = {a.name for a in node.axes}
-    empty: Array = np.asarray(False)
-    if any((symbols(a.lower) | symbols(a.upper)) & own for a in node.axes):
-        lengths = tuple(whole.axes[a.name].length for a in node.axes)
-        valid = _valid(node, whole)
-        empty = np.ones((), np.bool_)
-        if 0 not in lengths and valid is not None:
-            empty = np.asarray(~_flat(valid, lengths, frame.rank).any(axis=0))
-    else:
-        for axis in node.axes:
-            empty = np.asarray(empty | (frame.index(axis.upper) <= frame.index(axis.lower)))
+    empty: Array = np.zeros((), np.bool_)
+    for low, high in bounds:
+        empty = np.asarray(empty | (high <= low))
     active = frame.active()
     if bool((empty if active is None else empty & active).any()):
         names = ", ".join(a.name for a in node.axes)

@@ -13,7 +13,7 @@ import numpy as np
 
 from tilegen.dtypes import DType, Kind
 from tilegen.numpy_types import Array, numpy_dtype
-from tilegen.reference.number import Number, bounded, exact, format_of
+from tilegen.reference.number import Number, bounded, exact, format_of, round_to
 from tilegen.spec import Reduction
 
 # Roundings that a term of a sum of n terms goes through, elementwise over n.
@@ -144,9 +144,11 @@ def sum_spread(
 
 
 def finish_sum(value: Array, spread: Array, count: Array, dtype: DType, mean: bool) -> Number:
-    """A mean is a division (or a product with a rounded reciprocal) more."""
+    """A mean is a division (or a product with a rounded reciprocal) more, exact for powers of two."""
     if mean:
-        return bounded(value, spread / np.maximum(count, 1), 3.0, dtype)
+        result = bounded(value, spread / np.maximum(count, 1), 3.0, dtype)
+        held = (spread == 0) & (count & (count - 1) == 0) & (round_to(value, dtype) == value)
+        return Number(result.value, exact(np.where(held, 0.0, result.error_or_zero())))
     ranged = bounded(value, spread, 0.0, dtype)
     return Number(
         ranged.value, exact(np.where((spread == 0) & np.isfinite(value), 0.0, ranged.error_or_zero()))
