@@ -83,7 +83,7 @@ def _gather(source: Readable, indices: tuple[Expr | Array, ...], frame: Frame) -
         resolved.append(resolve(exact, extent, source.boundary))
     if source.array.size == 0:
         shape = np.broadcast_shapes(*(r.shape for r in resolved))
-        return np.full(shape, source.fill, source.array.dtype)
+        return np.broadcast_to(np.asarray(source.fill).astype(source.array.dtype), shape)
     values = np.asarray(source.array[tuple(resolved)])
     if outside is None or not outside.any():
         return values

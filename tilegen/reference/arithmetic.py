@@ -65,6 +65,8 @@ def binary(op: BinaryOp, left: Number, right: Number, operand: DType, track: boo
         return Number(value)
     propagated = _propagated(op, left, right, value)
     if operand.is_integer or operand.kind is Kind.BOOL:
+        if op in (BinaryOp.FLOOR_DIVIDE, BinaryOp.REMAINDER):
+            propagated = np.where(b == 0, np.inf, propagated)
         return Number(value, exact(propagated))
     if operand.kind is Kind.COMPLEX:
         units = 1.0 if op in (BinaryOp.ADD, BinaryOp.SUBTRACT) else 16.0 if op is BinaryOp.POWER else 8.0

@@ -13,7 +13,7 @@ from typing import Any, assert_never
 import numpy as np
 
 from tilegen.algebra import Expr
-from tilegen.dtypes import BOOL, DType, Kind
+from tilegen.dtypes import BOOL, DType, Kind, Struct
 from tilegen.numpy_types import Array, numpy_dtype
 from tilegen.reference.access import Readable, read
 from tilegen.reference.arithmetic import binary, convert, unary, widen
@@ -77,11 +77,13 @@ class Output:
     """`error`: bound per element on |device before its last rounding − value|; zeros where nothing rounds.
 
     A struct's value and error are structured arrays of its members. `written`: which elements the kernel assigns.
+    `moved`: whether nothing but movement makes it; for a struct, the names of such members.
     """
 
     value: Array
     error: Array
     written: Array
+    moved: bool | frozenset[str]
 
 
 def evaluate_with_errors(
@@ -139,19 +141,14 @@ class _Evaluator:
     def _blank(self, tensor: Tensor) -> Output:
         """The content before the launch, zero where it is not given, in the dtype the result needs."""
         shape = tuple(int(Frame.of_sizes(self._sizes).constant(e)) for e in tensor.extents)
-        dtypes = {
-            a.field: self._result_dtype(a, moves(a.value, self._kernel))
-            for a in self._kernel.assigns
-            if a.tensor == tensor.name
-        }
-        for a in self._kernel.assigns:
-            if a.tensor == tensor.name and not moves(a.value, self._kernel):
-                dtypes[a.field] = self._result_dtype(a, False)
+        assigns = [a for a in self._kernel.assigns if a.tensor == tensor.name]
+        computed = {a.field for a in assigns if not moves(a.value, self._kernel)}
+        dtypes = {a.field: _result_dtype(a, a.field not in computed) for a in assigns}
         previous = self._arrays.get(tensor.name)
-        if isinstance(tensor.element, DType):
+        if not isinstance(tensor.element, Struct):
             dtype = dtypes.get(None, numpy_dtype(tensor.element))
             value = np.zeros(shape, dtype) if previous is None else previous.astype(dtype)
-            return Output(value, np.zeros(shape), np.zeros(shape, np.bool_))
+            return Output(value, np.zeros(shape), np.zeros(shape, np.bool_), None not in computed)
         names = [f.name for f in tensor.element.fields]
         members = [dtypes.get(f.name, numpy_dtype(f.dtype)) for f in tensor.element.fields]
         value = np.zeros(shape, np.dtype(list(zip(names, members, strict=True))))
@@ -162,13 +159,8 @@ class _Evaluator:
             value,
             np.zeros(shape, np.dtype([(n, np.float64) for n in names])),
             np.zeros(shape, np.dtype([(n, np.bool_) for n in names])),
+            frozenset(names) - computed,
         )
-
-    def _result_dtype(self, assign: Assign, movement: bool) -> np.dtype[Any]:
-        kind = assign.value.dtype.kind
-        if movement or kind not in (Kind.FLOAT, Kind.COMPLEX):
-            return numpy_dtype(assign.value.dtype)
-        return np.dtype(np.float64 if kind is Kind.FLOAT else np.complex128)
 
     def _define(self, let: Let) -> None:
         frame = self._frame(let)
@@ -318,6 +310,13 @@ class _Evaluator:
             if error is not None:
                 return Number(result.value, np.where(error > 0, np.inf, 0.0))
         return result
+
+
+def _result_dtype(assign: Assign, moved: bool) -> np.dtype[Any]:
+    kind = assign.value.dtype.kind
+    if moved or kind not in (Kind.FLOAT, Kind.COMPLEX):
+        return numpy_dtype(assign.value.dtype)
+    return np.dtype(np.float64 if kind is Kind.FLOAT else np.complex128)
 
 
 def _constant(value: PythonNumber, dtype: DType) -> Array:

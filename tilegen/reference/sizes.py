@@ -37,15 +37,18 @@ def infer_sizes(
         pass
     for where, extent, length in extents:
         _check(where, extent, length, known, origin)
-    for left, right in kernel.bindings:
-        if (symbols(left) | symbols(right)) <= known.keys():
-            a, b = evaluate(left, known), evaluate(right, known)
-            if a != b:
-                raise SizeError(f"one axis has two extents: {left} is {a} and {right} is {b}")
     missing = [s.name for s in kernel.sizes if s.name not in known]
     if missing:
         raise SizeError(f"no array determines size {missing[0]}; pass it by name")
+    _check_bindings(kernel, known)
     return {s.name: known[s.name] for s in kernel.sizes}
+
+
+def _check_bindings(kernel: Kernel, sizes: Mapping[str, int]) -> None:
+    for left, right in kernel.bindings:
+        a, b = evaluate(left, sizes), evaluate(right, sizes)
+        if a != b:
+            raise SizeError(f"one axis has two extents: {left} is {a} and {right} is {b}")
 
 
 def _extents(kernel: Kernel, shapes: Mapping[str, tuple[int, ...]]) -> list[tuple[str, Expr, int]]:
@@ -133,6 +136,7 @@ def check_arrays(kernel: Kernel, sizes: Mapping[str, int], arrays: Mapping[str, 
             raise SizeError(f"size {size.name} is not given")
         if sizes[size.name] < 0:
             raise SizeError(f"size {size.name} is {sizes[size.name]}; sizes are not negative")
+    _check_bindings(kernel, sizes)
     for tensor in kernel.tensors:
         shape = tuple(int(evaluate(e, sizes)) for e in tensor.extents)
         if any(n < 0 for n in shape):

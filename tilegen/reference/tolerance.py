@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tilegen.dtypes import DType, Kind
+from tilegen.dtypes import F8E4M3, F8E5M2, DType, ElementType, Kind, Struct
 from tilegen.numpy_types import Array
 from tilegen.reference.evaluate import PythonNumber, evaluate_with_errors, serial
 from tilegen.reference.number import format_of, round_to, spacing
@@ -20,12 +20,14 @@ class Expected:
     """What a device should return: `value` as `evaluate` gives it, and `tolerance` per element (float64).
 
     Tolerance 0: equal to the bit (NaN like NaN for arithmetic). Infinite: not specified, anything goes. `written`:
-    which elements the kernel assigns; the others keep their bytes. Struct tensors have structured arrays.
+    which elements the kernel assigns; the others keep their bytes. `moved`: whether nothing but movement makes it (for
+    a struct: the names of such members). Struct tensors have structured arrays.
     """
 
     value: Array
     tolerance: Array
     written: Array
+    moved: bool | frozenset[str]
 
 
 def tree(run: int = 1) -> Depth:
@@ -64,7 +66,7 @@ def expected(
             tolerance = np.zeros_like(output.error)
             for f in element.fields:
                 tolerance[f.name] = _rounded(output.value[f.name], output.error[f.name], f.dtype, rtol, atol)
-        results[name] = Expected(output.value, tolerance, output.written)
+        results[name] = Expected(output.value, tolerance, output.written, output.moved)
     return results
 
 
@@ -106,30 +108,39 @@ def _rounded(value: Array, error: Array, dtype: DType, rtol: float | None, atol:
             & (top > form.largest)
             & (error > 0)
         )
-        return np.where(verge & np.isfinite(value), np.inf, total)
+        total = np.where(verge & np.isfinite(value), np.inf, total)
+        if dtype in (F8E4M3, F8E5M2):
+            # The language does not say whether a store beyond f8 saturates, as PTX `cvt.satfinite` does.
+            total = np.where(top > form.largest, np.inf, total)
+        return total
 
 
-def agrees(actual: Array, wanted: Expected, element: DType) -> Array:
-    """Which elements of a device's result are within tolerance, as a bool array.
+def agrees(actual: Array, wanted: Expected, element: ElementType) -> Array:
+    """Which elements of a device's result are within tolerance, as a bool array; a struct is where all members are.
 
     Pure movement compares bytes, except that any non-zero bool is true.
     """
+    if isinstance(element, Struct):
+        assert isinstance(wanted.moved, frozenset)
+        result = np.ones(actual.shape, np.bool_)
+        for f in element.fields:
+            member = Expected(
+                wanted.value[f.name], wanted.tolerance[f.name], wanted.written[f.name], f.name in wanted.moved
+            )
+            result &= agrees(actual[f.name], member, f.dtype)
+        return result
     value = wanted.value
-    if value.dtype == actual.dtype and (value.dtype not in (np.float64, np.complex128) or _is_copy(wanted)):
-        if element.kind is Kind.BOOL:
-            return np.asarray((actual.view(np.uint8) != 0) == value)
-        if element.is_integer and wanted.tolerance.any():
-            return _near(actual.astype(np.float64), value.astype(np.float64), wanted.tolerance)
-        if element.is_integer:
-            return np.asarray(actual == value)
+    if element.kind is Kind.BOOL:
+        same = (actual.view(np.uint8) != 0) == (value.view(np.uint8) != 0)
+        return np.asarray(same | (wanted.tolerance > 0))
+    if wanted.moved:
         return _same_bytes(actual, value)
     with np.errstate(all="ignore"):
-        wide = np.complex128 if element.kind is Kind.COMPLEX else np.float64
-        return _near(actual.astype(wide), value, wanted.tolerance, round_to(value.astype(wide), element))
-
-
-def _is_copy(wanted: Expected) -> bool:
-    return not wanted.tolerance.any()
+        if element.is_integer:
+            near = np.abs(actual.astype(np.float64) - value.astype(np.float64)) <= wanted.tolerance
+            return np.asarray((actual == value) | (near & (wanted.tolerance > 0)))
+        wide = actual.astype(np.complex128 if element.kind is Kind.COMPLEX else np.float64)
+        return _near(wide, value, wanted.tolerance, round_to(value, element))
 
 
 def _same_bytes(a: Array, b: Array) -> Array:
@@ -139,9 +150,8 @@ def _same_bytes(a: Array, b: Array) -> Array:
     return np.asarray((left == right).all(axis=-1))
 
 
-def _near(actual: Array, value: Array, tolerance: Array, stored: Array | None = None) -> Array:
-    """Within tolerance; NaN agrees with NaN, infinity with the same infinity (or what rounds to it)."""
+def _near(actual: Array, value: Array, tolerance: Array, stored: Array) -> Array:
+    """Within tolerance; NaN agrees with NaN, infinity with the same infinity or with what rounds to it."""
     same = (actual == value) | (np.isnan(actual) & np.isnan(value))
-    if stored is not None:
-        same = same | (actual == stored) | (np.isnan(actual) & np.isnan(stored))
+    same = same | (actual == stored) | (np.isnan(actual) & np.isnan(stored))
     return np.asarray(same | (np.abs(actual - value) <= tolerance) | np.isinf(tolerance))
