@@ -134,6 +134,8 @@ class Machine:
             return keyword
         following = self.tokens[self.at + 1]
         if keyword == "NOT":
+            if following.kind == NEWLINE:
+                following = self.tokens[self.at + 2]
             return keyword if following.kind in _OPERAND_STARTS else "NAME"
         if keyword in _CONSTANTS and following.text == "in":
             return "NAME"

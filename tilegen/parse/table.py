@@ -115,12 +115,12 @@ def _build(grammar: str) -> dict[str, Any]:
     table = tables.parser.parser._parse_table
     numbers: dict[LarkRule, int] = {rule: number for number, rule in enumerate(tables.rules)}
 
+    order = _reading_order(table.states, table.start_states["start"])
+
     def encode(action: tuple[Any, Any]) -> int:
         kind, argument = action
-        return int(argument) if kind.name == "Shift" else -1 - numbers[argument]
+        return order[argument] if kind.name == "Shift" else -1 - numbers[argument]
 
-    states = sorted(table.states)
-    assert states == list(range(len(states)))
     words: dict[str, str] = {}
     punctuation: dict[str, str] = {}
     patterns: dict[str, str] = {}
@@ -132,14 +132,26 @@ def _build(grammar: str) -> dict[str, Any]:
         else:
             punctuation[terminal.pattern.value] = terminal.name
     return {
-        "actions": [{s: encode(a) for s, a in sorted(table.states[n].items())} for n in states],
+        "actions": [{s: encode(a) for s, a in sorted(table.states[state].items())} for state in order],
         "rules": [_encode_rule(rule) for rule in tables.rules],
-        "start": table.start_states["start"],
-        "end": table.end_states["start"],
+        "start": order[table.start_states["start"]],
+        "end": order[table.end_states["start"]],
         "words": dict(sorted(words.items())),
         "punctuation": dict(sorted(punctuation.items())),
         "patterns": dict(sorted(patterns.items())),
     }
+
+
+def _reading_order(states: dict[int, dict[str, tuple[Any, Any]]], start: int) -> dict[int, int]:
+    """New numbers of the states, in the order in which they are met from the start: Lark's differ from run to run."""
+    order = {start: 0}
+    pending = [start]
+    for state in pending:
+        for _, (kind, following) in sorted(states[state].items(), key=lambda item: item[0]):
+            if kind.name == "Shift" and following not in order:
+                order[following] = len(order)
+                pending.append(following)
+    return order
 
 
 def _encode_rule(rule: Any) -> list[Any]:

@@ -108,6 +108,8 @@ def _general_helps(place: Place) -> tuple[str, ...]:
         return (f"write the sizes in parentheses, if only `()`: `kernel {before.text}(M, N) {{`",)
     if before is not None and before.text == "," and token.text in (")", "]", "}"):
         return ("remove the `,`",)
+    if token.text == "|" and "OR" in place.expected:
+        return ("write `or`",)
     if any(earlier.text == "//" for earlier in place.line_before()) and not place.starts_line:
         return ("a comment starts with `#`; `//` is division rounded down",)
     if token.kind == WORD and (near := nearest(token.text, place.words())):
