@@ -8,7 +8,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from tilegen.dtypes import BF16, BOOL, F16, F32, F64, I32, DType
+from tilegen.dtypes import BF16, BOOL, C64, F16, F32, F64, I32, DType
 from tilegen.reference import Expected, agrees, expected, tolerance, tree
 from tilegen.spec import Kernel
 
@@ -226,3 +226,45 @@ def test_structs_have_tolerances_per_member(load: Load) -> None:
     p = np.ones(2, np.dtype([("x", "f4"), ("v", "f4")]))
     want = one(kernel, {"N": 2}, {"p": p})
     assert (want.tolerance["x"] > 0).all() and not want.tolerance["v"].any()
+    device = p.copy()
+    device["x"] = F(1) / F(3)
+    element = kernel.tensor("q").element
+    assert agrees(device, want, element).all()
+    device["x"][0] += F(1e-6)
+    device["v"][1] = np.nextafter(F(1), F(2))
+    assert not agrees(device, want, element).any()
+
+
+def test_what_the_language_leaves_open_has_no_bound(load: Load) -> None:
+    divide = load("kernel d(N) { in x: i32[N]; out y: i32[N]; y[i] = 7 // x[i] }")
+    want = one(divide, {"N": 2}, {"x": np.array([0, 2], np.int32)})
+    np.testing.assert_array_equal(want.tolerance, [np.inf, 0])
+    f8 = load("kernel c(N) { in x: f32[N]; out y: f8e4m3[N]; y[i] = f8e4m3(x[i]) }")
+    want = one(f8, {"N": 3}, {"x": np.array([448, 500, np.nan], F)})
+    np.testing.assert_array_equal(want.tolerance, [0, np.inf, 0])
+
+
+def test_f32_overflows_in_between(load: Load) -> None:
+    """Precision is the oracle's, range the type's."""
+    kernel = load("kernel d(N) { in x: f32[N]; out y: f32[N]; y[i] = exp(x[i]) / exp(x[i]) }")
+    want = one(kernel, {"N": 2}, {"x": np.array([1, 100], F)})
+    assert abs(want.value[0] - 1) < 1e-15 and np.isnan(want.value[1])
+    assert agrees(np.array([1, np.nan], F), want, F32).all()
+    assert not agrees(np.array([1, 1], F), want, F32)[1]
+
+
+def test_complex_tolerance(load: Load) -> None:
+    kernel = load("kernel z(N) { in a, b: c64[N]; out y: c64[N]; y[i] = a[i] * b[i] + sum[k](a[k]) }")
+    a, b = ((RNG.standard_normal(50) + 1j * RNG.standard_normal(50)).astype(np.complex64) for _ in range(2))
+    want = one(kernel, {"N": 50}, {"a": a, "b": b})
+    device = a * b + a.sum()
+    assert device.dtype == np.complex64 and agrees(device, want, C64).all()
+    assert not agrees(device + np.complex64(1e-3j), want, C64).any()
+
+
+def test_gather_by_an_uncertain_index(load: Load) -> None:
+    kernel = load("""kernel g(N) { in x: f32[N]; in t: f32[N] boundary edge; out y: f32[N]
+        y[i] = t[i32(floor(x[i] * 3))] }""")
+    x = np.array([1 / 3, 0.5], F)
+    want = one(kernel, {"N": 2}, {"x": x, "t": np.array([5, 6], F)})
+    np.testing.assert_array_equal(want.tolerance, [np.inf, 0])
