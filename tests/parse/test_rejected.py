@@ -24,6 +24,13 @@ def test_message(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", REJECTED, ids=lambda path: path.stem)
+def test_every_message_says_what_to_do(path: Path) -> None:
+    with pytest.raises(SpecError) as caught:
+        parse(Source(path.name, path.read_text(encoding="utf-8")))
+    assert all(diagnostic.helps for diagnostic in caught.value.diagnostics)
+
+
+@pytest.mark.parametrize("path", REJECTED, ids=lambda path: path.stem)
 def test_terminal_names_are_not_shown(path: Path) -> None:
     text = path.with_suffix(".txt").read_text(encoding="utf-8")
     for internal in (

@@ -44,7 +44,7 @@ def check(text: str) -> None:
         assert error.diagnostics
         assert len({(d.code, d.span) for d in error.diagnostics}) == len(error.diagnostics), "said twice"
         for diagnostic in error.diagnostics:
-            assert find(diagnostic.code)
+            assert find(diagnostic.code) and diagnostic.helps
             assert render_diagnostic(diagnostic).encode()
             assert json.dumps(to_json(diagnostic))
             if diagnostic.span is not None:

@@ -144,7 +144,7 @@ def _number_helps(text: str) -> tuple[str, ...]:
         return (f"write it in decimal: `{int(match[1], 2)}`",)
     if match := re.fullmatch(r"([0-9]+)([A-Za-z_]\w*)", text):
         return (f"write `{match[1]} * {match[2]}` for a product; a name cannot start with a digit",)
-    return ()
+    return ("write it in one of these forms",)
 
 
 def foreign(span: Span) -> Diagnostic:
@@ -161,7 +161,7 @@ def foreign(span: Span) -> Diagnostic:
             "write `y[i] = …`; each element is assigned once, a sum over an axis is `sum[k](…)`",
         )
     else:
-        helps = (_FOREIGN_HELPS[text],) if text in _FOREIGN_HELPS else ()
+        helps = (_FOREIGN_HELPS.get(text, f"remove the `{text}`"),)
     return Diagnostic("TG0114", f"`{text}` is not an operator of the language", span, helps=helps)
 
 

@@ -87,6 +87,7 @@ class Machine:
         self.at = 0
         self.previous: Token | None = None
         self.result: File | None = None
+        self.keywords: set[int] = set()  # tokens that were read as keywords, by number
         self._separated = True
         self._last_kind = ""
         self._significant = 0
@@ -113,6 +114,8 @@ class Machine:
                 self.diagnostics.append(_too_deep(Span(self.builder.source, token.start, token.end)))
                 return
             if self.feed(kind, token):
+                if token.kind == WORD and kind != "NAME":
+                    self.keywords.add(self.at)
                 self._after(token)
                 self.at += 1
             elif not self._fail():

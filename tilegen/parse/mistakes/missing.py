@@ -28,6 +28,47 @@ _TYPES = frozenset(
         "struct",
     )
 )
+_OPENED = frozenset((*OPERATORS, "=", ",", ":", "|", "..", "..=", "."))
+_EXAMPLES = {
+    "kernel": "kernel copy(N) { … }",
+    "in": "in x: f32[N]",
+    "out": "out y: f32[N]",
+    "inout": "inout y: f32[N]",
+    "struct": "struct { x: f32, y: f32 }",
+    "order": "order(1, 0)",
+    "pitch": "pitch 128B",
+    "strides": "strides(lda, 1)",
+    "offset": "offset 1",
+    "align": "align 16B",
+    "aosoa": "aosoa(32)",
+    "boundary": "boundary edge",
+    "texture": "texture(linear, edge)",
+    "let": "let t[i] = 2 * x[i]",
+    "for": "y[i] = x[i] for i in 1..N",
+    "schedule": "schedule tiled { tile i = 32 }",
+    "tile": "tile i = 32, j = 32",
+    "threads": "threads i = 8, j = 32",
+    "stage": "stage a, b pad 1",
+    "pad": "stage a pad 1",
+    "buffers": "stage a buffers 3",
+    "vector": "vector 4",
+    "bounds": "bounds guard",
+    "raster": "raster j, i",
+    "group": "raster i, j group 8",
+    "unroll": "unroll k = 4",
+    "hint": "hint a streaming",
+    "max_registers": "max_registers 32",
+    "min_blocks": "min_blocks 4",
+    "index": "index i32",
+    "test": "test M = 33, N = 65",
+    "on": "on gpu",
+    "fill": "fill normal",
+    "seed": "seed 3",
+    "rtol": "rtol 1e-3",
+    "atol": "atol 1e-6",
+    "expect": "expect padded: bank_conflicts == 0",
+    "at": "at M = 64, N = 64",
+}
 
 
 def missing_comma(place: Place) -> Diagnostic | None:
@@ -122,6 +163,15 @@ def _general_helps(place: Place) -> tuple[str, ...]:
         and token.kind in (WORD, "INT", "FLOAT", "LPAR")
     ):
         return (f"write the operator that is missing before `{short(token.text)}`",)
+    if token.text == "." and before is not None and before.text == "..":
+        return ("a range has two dots: `1..N`",)
     if len(place.expected) == 1 and (text := text_of(place, next(iter(place.expected)))):
         return (f"write `{text}` here",)
-    return ()
+    if before is not None and before.text in _OPENED and place.ends_statement:
+        return (f"write what follows the `{before.text}`",)
+    keyword = place.keyword()
+    if keyword in _EXAMPLES:
+        return (f"as in `{_EXAMPLES[keyword]}`",)
+    if place.literal("="):
+        return ("write a value, as in `y[i] = x[i]`",)
+    return ("as in `y[i] = x[i] + 1`",) if place.machine.brackets else ("as in `kernel copy(N) { … }`",)

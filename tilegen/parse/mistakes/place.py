@@ -50,6 +50,15 @@ class Place:
             at -= 1
         return tokens
 
+    def keyword(self) -> str | None:
+        """The last keyword that was read in this statement."""
+        at = self.before_at
+        while at >= 0 and self.machine.tokens[at].kind not in (NEWLINE, SEMICOLON, "RBRACE"):
+            if at in self.machine.keywords:
+                return self.machine.tokens[at].text
+            at -= 1
+        return None
+
     @property
     def after(self) -> Token:
         tokens = self.machine.tokens
