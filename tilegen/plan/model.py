@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tilegen.algebra import Expr, sym
+from tilegen.algebra import Expr, sym, xor
 from tilegen.dtypes import DType
 from tilegen.nest.model import Access, Nest, Store
 from tilegen.schedule.model import Schedule
@@ -139,17 +139,16 @@ class Buffer:
             number = number * extent + at[axis]
         return number
 
-    def column(self, at: Mapping[str, Expr]) -> Expr:
-        """Place within the row, after the swizzle."""
-        from tilegen.algebra import xor
-
+    def column(self, at: Mapping[str, Expr], whole: bool = False) -> Expr:
+        """Place within the row, after the swizzle. `whole`: `at` is known to be the first element of a chunk."""
         column = at[self.axes[-1][0]]
         if self.swizzle is None:
             return column
         key = self.row(at) // (1 << self.swizzle.shift) % (self.swizzle.mask + 1)
         if self.chunk == 1:
             return xor(column, key)
-        return xor(column // self.chunk, key) * self.chunk + column % self.chunk
+        chunk = xor(column // self.chunk, key) * self.chunk
+        return chunk if whole else chunk + column % self.chunk
 
     def linear(self, at: Mapping[str, Expr]) -> Expr:
         """Element number within the buffer."""

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
-from tilegen.algebra import ANY, NON_NEGATIVE, Apply, Atom, Expr, Op, Range, Sym, bounds
+from tilegen.algebra import Apply, Atom, Expr, Op, Range, Sym, bounds, symbols
 
 _ADD, _MULTIPLY, _ATOM = 1, 2, 3
 
 
+def _rank(monomial: tuple[Atom, ...]) -> int:
+    """Origins and digits of the thread before serial steps, those before lanes."""
+    names = [a.name for a in monomial if isinstance(a, Sym)]
+    return max((2 if n in ("@lane", "@row") else 1 if n.startswith("@step") else 0 for n in names), default=0)
+
+
 class IndexPrinter:
-    """`name(symbol)` gives the C text of a symbol; `range_of(symbol)` what is known of it; `leading` orders factors."""
+    """`name(symbol)` gives the C text of a symbol, `range_of(symbol)` what is known of its value; symbols for which
+    `leading` holds come first in sums and products."""
 
     def __init__(
-        self, name: Callable[[str], str], ranges: Mapping[str, Range], leading: Callable[[str], bool]
+        self, name: Callable[[str], str], range_of: Callable[[str], Range], leading: Callable[[str], bool]
     ) -> None:
-        self._name, self._ranges, self._leading = name, ranges, leading
+        self._name, self._range_of, self._leading = name, range_of, leading
         self.helpers: set[str] = set()
 
     def __call__(self, value: Expr, minimum: int = 0) -> str:
@@ -29,7 +36,7 @@ class IndexPrinter:
     def _sum(self, value: Expr) -> tuple[str, int]:
         if not value.terms:
             return "0", _ATOM
-        terms = sorted(value.terms, key=lambda t: (t[1] < 0, not t[0], not self._leads(t[0]), -len(t[0])))
+        terms = sorted(value.terms, key=lambda t: (t[1] < 0, not t[0], not self._leads(t[0]), _rank(t[0]), -len(t[0])))
         if len(terms) == 1 and terms[0][1] > 0:
             return self._product(*terms[0])
         parts = []
@@ -67,15 +74,11 @@ class IndexPrinter:
                 return f"{name}({self(atom.left)}, {self(atom.right)})"
 
     def _division(self, atom: Apply, minimum: int) -> str:
-        if bounds(atom.left, self._ranges).low < 0:
+        ranges = {n: self._range_of(n) for n in symbols(atom.left)}
+        if bounds(atom.left, ranges).low < 0:
             name = "floor_div" if atom.op is Op.FLOOR_DIV else "floor_mod"
             self.helpers.add(name)
             return f"{name}({self(atom.left)}, {self(atom.right)})"
         operator = "/" if atom.op is Op.FLOOR_DIV else "%"
         text = f"{self(atom.left, _MULTIPLY)} {operator} {self(atom.right, _ATOM)}"
         return f"({text})" if minimum >= _ATOM else text
-
-
-def size_ranges(names: Mapping[str, bool]) -> dict[str, Range]:
-    """Ranges of parameters: sizes are at least 0, strides (marked True) may have any sign."""
-    return {n: ANY if signed else NON_NEGATIVE for n, signed in names.items()}

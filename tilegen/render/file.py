@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import jinja2
@@ -14,8 +14,10 @@ from tilegen.nest.model import Nest
 from tilegen.plan.model import Plan
 from tilegen.render.c_types import TypeNames
 from tilegen.render.helpers import in_order
-from tilegen.render.kernel import FileContext, arithmetic_floats, member_name, view_kernel
+from tilegen.render.kernel import arithmetic_floats, view_kernel
 from tilegen.render.launcher import LauncherView, view_launcher
+from tilegen.render.names import member_name
+from tilegen.render.scope import FileContext
 from tilegen.render.view import KernelView, ParameterView, StructView, VectorView
 from tilegen.spec import Aosoa
 
@@ -56,8 +58,7 @@ class Rendered:
 
 def render(plans: Sequence[Plan], name: str, provenance: Sequence[str] = ()) -> Rendered:
     """One file for the variants `plans` of one kernel. `name`: a C identifier, the stem of the launcher's name."""
-    arithmetic = frozenset[object]().union(*(arithmetic_floats(p) for p in plans))
-    types = TypeNames(arithmetic)  # type: ignore[arg-type]
+    types = TypeNames(frozenset(d for p in plans for d in arithmetic_floats(p)))
     structs = _structs(plans[0].nest, types)
     file = FileContext(types, structs={tensor: view.name for tensor, view in structs.items()})
     kernels = tuple(view_kernel(p, file) for p in plans)
@@ -81,8 +82,6 @@ def render(plans: Sequence[Plan], name: str, provenance: Sequence[str] = ()) -> 
 
 
 def _for_header(view: FileView) -> FileView:
-    from dataclasses import replace
-
     return replace(view, guard=view.guard.removesuffix("_CU") + "_H")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from tilegen.algebra import ANY, NON_NEGATIVE, Expr, product
+from tilegen.algebra import ANY, NON_NEGATIVE, Expr, substitute
 from tilegen.dtypes import DType, Kind, Struct
 from tilegen.nest.model import Nest, Pointer, stride_symbol
 from tilegen.plan.model import Aligned, AtMost, Condition, Multiple, Plan
@@ -70,8 +70,7 @@ class _LauncherPrinter:
             self.names.user(s)
         for scalar in nest.kernel.scalars:
             self.names.user(f"${scalar.name}", scalar.name)
-        ranges = {s.name: NON_NEGATIVE for s in nest.kernel.sizes} | {s: ANY for s in strides}
-        self.index = IndexPrinter(self.names.user, ranges, lambda _: False)
+        self.index = IndexPrinter(self.names.user, lambda n: ANY if n in strides else NON_NEGATIVE, lambda _: False)
         self.definitions: list[str] = []
 
     def view(self, name: str, plans: Sequence[Plan], kernels: Sequence[KernelView]) -> LauncherView:
@@ -101,8 +100,6 @@ class _LauncherPrinter:
         )
 
     def _bindings(self) -> list[tuple[Expr, Expr]]:
-        from tilegen.algebra import substitute
-
         constants = self.nest.constants
         return [(substitute(a, constants), substitute(b, constants)) for a, b in self.nest.kernel.bindings]
 
@@ -184,7 +181,3 @@ class _LauncherPrinter:
             return f"{self.namespace}::{self.structs[pointer.tensor]}"
         assert isinstance(pointer.dtype, DType)
         return self.types.storage(pointer.dtype)
-
-
-def total_points(nest: Nest) -> Expr:
-    return product(a.extent for a in nest.axes)

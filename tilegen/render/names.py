@@ -39,6 +39,19 @@ class Names:
         return self._given[key]
 
 
+    def give(self, key: str, text: str) -> None:
+        """Let `key` print as `text`, which need not be an identifier."""
+        self._given[key] = text
+
+    def __len__(self) -> int:
+        return len(self._given)
+
+
+def member_name(name: str) -> str:
+    """C name of a struct member."""
+    return Names().user(name)
+
+
 def kernel_identifier(name: str) -> str:
     """A kernel's name as a C identifier."""
     return Names().user(name)

@@ -1,0 +1,273 @@
+"""The compute phase: loads, values and stores of one item of the sweep.
+
+Every value is computed before the first store, so that an `inout` tensor is read as it was before the launch.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from tilegen.algebra import Expr, expr, substitute, sym
+from tilegen.dtypes import DType
+from tilegen.nest.model import Access, CheckedIndex, Store
+from tilegen.plan.model import FIELD, Buffer, Compute
+from tilegen.render.names import member_name
+from tilegen.render.scope import KernelScope, mark, prune
+from tilegen.render.values import ValuePrinter, literal
+from tilegen.render.view import SweepView
+from tilegen.spec import Aosoa, Binary, BinaryOp, Boundary, Hint, Read, Value, Where, children
+
+Shift = Mapping[str, Expr]
+
+
+def view_compute(scope: KernelScope, compute: Compute, guarded: bool) -> SweepView:
+    """Evaluate every store; `guarded`: with the conditions of ragged edges."""
+    conditions = scope.limits(compute.sweep) + [scope.guard(a) for a in compute.guards if guarded]
+    return scope.sweep(compute.sweep, conditions, _Body(scope, compute).lines())
+
+
+class _Body:
+    def __init__(self, scope: KernelScope, compute: Compute) -> None:
+        self.scope, self.compute = scope, compute
+        self.vector = compute.sweep.vector
+        self.width = self.vector[1] if self.vector else 1
+        self.staged = dict(compute.staged)
+        self.shared_widths = dict(compute.shared_widths)
+        self.hoisted: dict[Read, str] = {}
+        self.taken: set[str] = set()
+
+    def lines(self) -> list[str]:
+        if self.vector is None:
+            return self._points()
+        return self._whole_vector() or self._lanes()
+
+    # One element at a time
+
+    def _points(self) -> list[str]:
+        texts, lines = self._values({})
+        if len(texts) > 1 and self._in_place():
+            for n, store in enumerate(self.compute.stores):
+                name = self.scope.names.user(f"@result{n}", f"{self.scope.pointer(store.access.pointer)}_value")
+                lines.append(f"const {self.scope.file.types.value(store.access.dtype)} {name} = {texts[n]};")
+                texts[n] = name
+        for store, text in zip(self.compute.stores, texts, strict=True):
+            lines.append(mark(self._store(store.access, {}, text), store.assign.span.line))
+        return lines
+
+    def _values(self, shift: Shift) -> tuple[list[str], list[str]]:
+        """The text of each store's value, and the definitions they use."""
+        printer = self._printer(shift)
+        for store in self.compute.stores:
+            printer.count(store.value)
+        return [printer(s.value) for s in self.compute.stores], printer.lines
+
+    def _in_place(self) -> bool:
+        written = {s.access.pointer for s in self.compute.stores}
+        return any(a.pointer in written for a in self.scope.nest.loads.values())
+
+    def _hint(self, access: Access) -> Hint:
+        return self.scope.hint(self.scope.nest.pointer(access.pointer).tensor)
+
+    def _store(self, access: Access, shift: Shift, value: str) -> str:
+        if self._hint(access) is Hint.STREAMING and access.member is None:
+            return f"__stcs({self.scope.place(access.pointer, substitute(access.address, shift))}, {value});"
+        return f"{self._element(access, shift)} = {value};"
+
+    def _element(self, access: Access, shift: Shift) -> str:
+        """The lvalue of an access; `shift` moves axes (to a lane)."""
+        name, index = self.scope.pointer(access.pointer), self.scope.index
+        address = substitute(access.address, shift)
+        if access.member is None:
+            return f"{name}[{index(address)}]"
+        placement = self.scope.nest.kernel.tensor(self.scope.nest.pointer(access.pointer).tensor).placement
+        member = member_name(access.member)
+        if isinstance(placement, Aosoa):
+            return f"{name}[{index(address // placement.block)}].{member}[{index(address % placement.block)}]"
+        return f"{name}[{index(address)}].{member}"
+
+    def _printer(self, shift: Shift) -> ValuePrinter:
+        return ValuePrinter(
+            types=self.scope.file.types,
+            read=lambda read: self._read(read, shift),
+            index=lambda e: self.scope.index(substitute(self.scope.in_nest(e), shift)),
+            scalar=lambda name: self.scope.names.user(f"${name}"),
+            fresh=self._fresh,
+            lets={value: name for name, value in self.scope.nest.lets},
+            helpers=self.scope.file.helpers,
+        )
+
+    def _fresh(self, wanted: str) -> str:
+        name, n = wanted, 0
+        while name in self.taken:
+            n += 1
+            name = f"{wanted}{n}"
+        self.taken.add(name)
+        return self.scope.names.user(f"@local {name}", name)
+
+    def _read(self, read: Read, shift: Shift) -> str:
+        if read in self.hoisted:
+            return self.hoisted[read]
+        access = self.scope.nest.loads[read]
+        if access.pointer in self.staged:
+            buffer = self.staged[access.pointer]
+            return self.scope.element(buffer, self._inside(buffer, access, shift), self.width)
+        if access.checked:
+            return self._checked(access, shift)
+        pointer = self.scope.nest.pointer(access.pointer)
+        if isinstance(pointer.dtype, DType):
+            return self.scope.read(access.pointer, substitute(access.address, shift), pointer.dtype, 1)
+        return self._element(access, shift)
+
+    def _inside(self, buffer: Buffer, access: Access, shift: Shift) -> dict[str, Expr]:
+        """In-tile coordinates of a staged read."""
+        at: dict[str, Expr] = {}
+        for axis, members in buffer.axes:
+            if axis == FIELD:
+                at[axis] = expr(dict(access.address.terms).get((), 0) % members)
+            else:
+                lane = sym("@lane") if shift and self.vector and axis == self.vector[0] else 0
+                at[axis] = self.scope.inside(self.compute.sweep, axis) + lane
+        return at
+
+    def _checked(self, access: Access, shift: Shift) -> str:
+        """A read that may leave the tensor: its indices mapped by the boundary mode, or replaced by the constant."""
+        replaced: dict[str, Expr] = {}
+        inside: list[str] = []
+        for c in access.checked:
+            index, extent = self._index_text(c, shift), self.scope.index(c.extent)
+            if access.boundary is Boundary.CONSTANT or access.boundary is None:
+                self.scope.file.helpers.add("inside")
+                inside.append(f"inside<index_t>({index}, {extent})")
+                replaced[c.symbol] = self.scope.alias(index if re.fullmatch(r"\w+", index) else f"({index})")
+            else:
+                self.scope.file.helpers.add(access.boundary.value)
+                replaced[c.symbol] = self.scope.alias(f"{access.boundary.value}<index_t>({index}, {extent})")
+        place = self._element(replace(access, address=substitute(access.address, replaced)), shift)
+        if not inside:
+            return place
+        fill = literal(access.boundary_value, access.dtype, self.scope.file.types)[0]
+        if access.dtype.name == "bool":
+            fill = str(int(bool(access.boundary_value)))
+        return f"({' && '.join(inside)} ? {place} : {fill})"
+
+    def _index_text(self, checked: CheckedIndex, shift: Shift) -> str:
+        if isinstance(checked.index, Expr):
+            return self.scope.index(substitute(checked.index, shift))
+        return f"static_cast<index_t>({self._printer(shift)(checked.index)})"
+
+    # Several lanes at a time
+
+    def _whole_vector(self) -> list[str] | None:
+        """One vector copied as it is: no lanes to be seen."""
+        store = self.compute.stores[0]
+        if len(self.compute.stores) > 1 or not isinstance(store.value, Read):
+            return None
+        access = self.scope.nest.loads[store.value]
+        wide = self.shared_widths.get(access.pointer, 0) or self.compute.width_of(access)
+        if self.compute.width_of(store.access) != self.width or wide != self.width or not self._along(access):
+            return None
+        return [mark(self._vector_store(store.access, self._vector_load(access)), store.assign.span.line)]
+
+    def _along(self, access: Access) -> bool:
+        """Whether neighbours along the vector axis are neighbours where the access reads."""
+        assert self.vector is not None
+        if access.pointer in self.staged:
+            return self.staged[access.pointer].axes[-1][0] == self.vector[0]
+        return self.compute.width_of(access) > 1
+
+    def _vector_load(self, access: Access) -> str:
+        pointer = self.scope.nest.pointer(access.pointer)
+        assert isinstance(pointer.dtype, DType)
+        size = pointer.dtype.size
+        if access.pointer in self.staged:
+            buffer = self.staged[access.pointer]
+            place = self.scope.element(buffer, self._inside(buffer, access, {}), whole=True)
+            vector = self.scope.vector(pointer.dtype, self.width, self.shared_widths[access.pointer] * size)
+            return f"*reinterpret_cast<const {vector}*>(&{place})"
+        width = self.compute.width_of(access)
+        if width == self.width:
+            return self.scope.read(access.pointer, access.address, pointer.dtype, width)
+        vector = self.scope.vector(pointer.dtype, self.width, width * size)
+        return f"*reinterpret_cast<const {vector}*>({self.scope.place(access.pointer, access.address)})"
+
+    def _vector_store(self, access: Access, value: str) -> str:
+        pointer = self.scope.nest.pointer(access.pointer)
+        assert isinstance(pointer.dtype, DType)
+        place = self.scope.place(access.pointer, access.address)
+        if self._hint(access) is Hint.STREAMING:
+            self.scope.file.helpers.add("store_streaming")
+            return f"store_streaming({place}, {value});"
+        vector = self.scope.vector(pointer.dtype, self.width, self.compute.width_of(access) * pointer.dtype.size)
+        return f"*reinterpret_cast<{vector}*>({place}) = {value};"
+
+    def _lanes(self) -> list[str]:
+        assert self.vector is not None
+        scope, axis = self.scope, self.vector[0]
+        before: list[str] = []
+        lane, at_lane = scope.symbol("@lane"), scope.symbol(f"@at_{axis}")
+        for read in self._unconditional():
+            access = scope.nest.loads[read]
+            if self._along(access):
+                name = self._fresh(f"{scope.pointer(access.pointer)}_in")
+                before.append(f"const auto {name} = {self._vector_load(access)};")
+                self.hoisted[read] = f"{name}.lane[{lane}]"
+        shift = {axis: sym(f"@at_{axis}")}
+        texts, inner = self._values(shift)
+        inner = list(inner)
+        after: list[str] = []
+        for n, (store, text) in enumerate(zip(self.compute.stores, texts, strict=True)):
+            declared, assigned, stored = self._lane_store(n, store, text, shift)
+            before += declared
+            inner.append(assigned)
+            after += stored
+        moved = (at_lane, f"const index_t {at_lane} = {scope.names.user(axis)} + {lane};")
+        inner = [*prune([moved], "\n".join(inner)), *inner]
+        return [*before, *self._each_lane(inner), *after]
+
+    def _lane_store(self, n: int, store: Store, text: str, shift: Shift) -> tuple[list[str], str, list[str]]:
+        """What a store adds before, inside and after the loop over lanes."""
+        lane, line = self.scope.symbol("@lane"), store.assign.span.line
+        name = self.scope.names.user(f"@out{n}", f"{self.scope.pointer(store.access.pointer)}_out")
+        width = self.compute.width_of(store.access)
+        if width > 1:
+            pointer = self.scope.nest.pointer(store.access.pointer)
+            assert isinstance(pointer.dtype, DType)
+            vector = self.scope.vector(pointer.dtype, self.width, width * pointer.dtype.size)
+            whole = mark(self._vector_store(store.access, name), line)
+            return [f"{vector} {name};"], f"{name}.lane[{lane}] = {text};", [whole]
+        if not self._in_place():
+            return [], mark(self._store(store.access, shift, text), line), []
+        one = mark(self._store(store.access, shift, f"{name}[{lane}]"), line)
+        at_lane = self.scope.symbol(f"@at_{self.vector[0]}") if self.vector else ""
+        moved = f"const index_t {at_lane} = {self.scope.names.user(self.vector[0])} + {lane};" if self.vector else ""
+        declared = f"{self.scope.file.types.value(store.access.dtype)} {name}[{self.width}];"
+        return [declared], f"{name}[{lane}] = {text};", self._each_lane([moved, one])
+
+    def _each_lane(self, lines: list[str]) -> list[str]:
+        lane = self.scope.symbol("@lane")
+        return [
+            "#pragma unroll",
+            f"for (int {lane} = 0; {lane} < {self.width}; ++{lane}) {{",
+            *("    " + x for x in lines),
+            "}",
+        ]
+
+    def _unconditional(self) -> dict[Read, None]:
+        """Reads that happen at every point: those not behind a condition, and not data-dependent."""
+        found: dict[Read, None] = {}
+        for store in self.compute.stores:
+            for value in unconditional(store.value):
+                if isinstance(value, Read) and not self.scope.nest.loads[value].checked:
+                    found[value] = None
+        return found
+
+
+def unconditional(value: Value) -> Iterator[Value]:
+    """`value` and what is below it, without what is evaluated only under a condition."""
+    yield value
+    for n, child in enumerate(children(value)):
+        lazy = isinstance(value, Where) or (isinstance(value, Binary) and value.op in (BinaryOp.AND, BinaryOp.OR))
+        if not (lazy and n > 0):
+            yield from unconditional(child)

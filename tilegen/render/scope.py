@@ -1,0 +1,216 @@
+"""The C names of one kernel: plan symbols to identifiers, index expressions to text, and the coordinates of a sweep."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from tilegen.algebra import ANY, NON_NEGATIVE, Expr, Range, Sym, simplify, substitute, sym
+from tilegen.dtypes import DType
+from tilegen.nest.model import stride_symbol
+from tilegen.plan.model import FIELD, Buffer, Plan, Sweep
+from tilegen.render.c_index import IndexPrinter
+from tilegen.render.c_types import TypeNames, vector_name
+from tilegen.render.names import Names
+from tilegen.render.view import LoopView, SweepView, VectorView
+from tilegen.spec import Hint
+
+
+@dataclass
+class FileContext:
+    """What the kernels of one file share: types, helpers and vector structs that turned out to be needed."""
+
+    types: TypeNames
+    helpers: set[str] = field(default_factory=set)
+    vectors: dict[str, VectorView] = field(default_factory=dict)
+    structs: Mapping[str, str] = field(default_factory=dict)
+
+
+class KernelScope:
+    """Names, ranges and printers shared by the parts of one kernel."""
+
+    def __init__(self, plan: Plan, file: FileContext) -> None:
+        self.plan, self.file, self.nest = plan, file, plan.nest
+        kernel = plan.nest.kernel
+        self.names = Names()
+        self.axes = {a.name for a in self.nest.axes}
+        strides = [stride_symbol(t, d) for t, d in self.nest.dynamic_strides]
+        for pointer in self.nest.pointers:
+            self.names.user(f"*{pointer.name}", pointer.name)
+        for key in (*(s.name for s in kernel.sizes), *strides):
+            self.names.user(key)
+        for scalar in kernel.scalars:
+            self.names.user(f"${scalar.name}", scalar.name)
+        for axis in self.nest.axes:
+            self.names.user(axis.name)
+        self._ranges: dict[str, Range] = {s: ANY for s in strides}
+        self.index = IndexPrinter(self.symbol, self._range, self._leading)
+
+    def _range(self, name: str) -> Range:
+        """Sizes, coordinates and plan symbols are never negative; strides taken from arrays may be."""
+        return self._ranges.get(name, NON_NEGATIVE)
+
+    def _leading(self, name: str) -> bool:
+        return name in self.axes or name.startswith("@")
+
+    # Identifiers
+
+    def symbol(self, name: str) -> str:
+        """C identifier of a plan symbol."""
+        if not name.startswith("@"):
+            return self.names.user(name)
+        kind, _, axis = name[1:].partition("_")
+        label = "field" if axis == FIELD else self.names.user(axis) if axis else ""
+        match kind:
+            case "tid":
+                return self.names.user("@tid", "thread")
+            case "field":
+                return self.names.user(FIELD, "tile_field")
+            case "origin" if self.plan.tile(axis).tile == 1:
+                return label
+            case "origin":
+                return self.names.user(name, f"{label}0")
+            case "lane" | "row":
+                return self.names.user(name, "l" if kind == "lane" else "r")
+            case "at":
+                return self.names.user(name, f"{label}_l")
+            case _:
+                return self.names.user(name, f"{kind}_{label}")
+
+    def alias(self, text: str) -> Expr:
+        """An index symbol that prints as `text`."""
+        symbol = f"@text{len(self.names)}"
+        self.names.give(symbol, text)
+        return sym(symbol)
+
+    def pointer(self, name: str) -> str:
+        return self.names.user(f"*{name}")
+
+    def tensor(self, name: str) -> str:
+        """A tensor's name as shown in comments and in names made from it."""
+        return self.names.user(f"*{name}", name)
+
+    def tile_constant(self, axis: str) -> str:
+        return self.names.user(f"@TILE_{axis}", f"TILE_{axis.upper()}")
+
+    def buffer(self, buffer: Buffer) -> str:
+        return self.names.user(f"[{buffer.name}", f"{self.tensor(buffer.name)}_tile")
+
+    def vector(self, dtype: DType, width: int, alignment: int) -> str:
+        """The struct type of `width` lanes that may be accessed `alignment` bytes at a time."""
+        alignment = min(16, alignment)
+        name = vector_name(dtype, width, alignment)
+        view = VectorView(name, self.file.types.storage(dtype), width, width * dtype.size, alignment)
+        self.file.vectors.setdefault(name, view)
+        return name
+
+    def hint(self, tensor: str) -> Hint:
+        return dict(self.plan.schedule.hints).get(tensor, Hint.DEFAULT)
+
+    # Memory
+
+    def element(self, buffer: Buffer, at: Mapping[str, Expr], lanes: int = 1, whole: bool = False) -> str:
+        """The lvalue of a staged element at in-tile coordinates `at`, which may hold a lane below `lanes`; `whole`: it is
+        the first of a chunk."""
+        ranges = {"@lane": Range(0, lanes - 1)}
+        row, column = simplify(buffer.row(at), ranges), simplify(buffer.column(at, whole), ranges)
+        return f"{self.buffer(buffer)}[{self.index(row)}][{self.index(column)}]"
+
+    def place(self, pointer: str, address: Expr) -> str:
+        """A pointer moved by `address` elements."""
+        return f"{self.pointer(pointer)} + {self.index(address)}" if address.terms else self.pointer(pointer)
+
+    def read(self, pointer: str, address: Expr, dtype: DType, width: int) -> str:
+        """A global load of `width` elements, with the tensor's cache hint."""
+        hint = self.hint(self.nest.pointer(pointer).tensor)
+        if width == 1:
+            if hint is Hint.DEFAULT:
+                return f"{self.pointer(pointer)}[{self.index(address)}]"
+            return f"{'__ldcs' if hint is Hint.STREAMING else '__ldg'}({self.place(pointer, address)})"
+        vector = self.vector(dtype, width, width * dtype.size)
+        if hint is Hint.DEFAULT:
+            return f"*reinterpret_cast<const {vector}*>({self.place(pointer, address)})"
+        helper = "load_streaming" if hint is Hint.STREAMING else "load_readonly"
+        self.file.helpers.add(helper)
+        return f"{helper}<{vector}>({self.place(pointer, address)})"
+
+    # Sweeps
+
+    def inside(self, sweep: Sweep, axis: str) -> Expr:
+        """The in-tile coordinate of `axis`: a name of its own only where it is more than a digit of the thread."""
+        value = sweep.coordinate(axis)
+        if len(value.terms) <= 1 and all(isinstance(a, Sym) for m, _ in value.terms for a in m):
+            return value
+        return sym(FIELD if axis == FIELD else f"@tile_{axis}")
+
+    def sweep(self, sweep: Sweep, conditions: Iterable[str], body: list[str], leave: str | None = None) -> SweepView:
+        """The loops of a sweep round `body`; `leave` names an axis whose coordinate the body defines itself."""
+        guard = " && ".join(conditions)
+        text = "\n".join([guard, *body])
+        inside = prune(self._coordinates(sweep, text, leave), text)
+        digits = [
+            (self.symbol(f"@thread_{a}"), f"const int {self.symbol(f'@thread_{a}')} = {self.index(e)};")
+            for a, e in sweep.digits
+        ]
+        before = prune(digits, "\n".join([text, *inside]))
+        loops = tuple(
+            LoopView(
+                self.symbol(f"@step_{p.axis}"), p.trip, "#pragma unroll" if p.unroll is None else f"#pragma unroll {p.unroll}"
+            )
+            for p in sweep.loops
+        )
+        return SweepView(before, loops, inside, guard, tuple(body))
+
+    def _coordinates(self, sweep: Sweep, text: str, leave: str | None) -> list[tuple[str, str]]:
+        """(name, definition) of in-tile and global coordinates."""
+        lines = []
+        for axis, value in sweep.coordinates:
+            inside = self.inside(sweep, axis)
+            name = self.symbol(FIELD if axis == FIELD else f"@tile_{axis}")
+            named = inside != value
+            if named and re.search(rf"\b{name}\b", text):
+                lines.append((name, f"const int {name} = {self.index(value)};"))
+            elif named:
+                inside = value
+            if axis not in (FIELD, leave):
+                lines.append(self.coordinate(axis, inside))
+        lines += [
+            self.coordinate(t.axis, Expr(()))
+            for t in self.plan.tiles
+            if t.tile > 1 and t.axis not in dict(sweep.coordinates)
+        ]
+        return lines
+
+    def coordinate(self, axis: str, inside: Expr) -> tuple[str, str]:
+        """The global coordinate of an axis at an in-tile coordinate."""
+        name, start = self.names.user(axis), self.symbol(f"@origin_{axis}")
+        terms = f"{start} + {self.index(inside, 1)}" if inside.terms else start
+        return name, f"const index_t {name} = {terms};"
+
+    def limits(self, sweep: Sweep) -> list[str]:
+        """Conditions of threads that have a point at all."""
+        return [f"{self.index(e, 1)} < {bound}" for e, bound in sweep.limits]
+
+    def guard(self, axis: str) -> str:
+        """The condition of points inside the tensor."""
+        return f"{self.names.user(axis)} < {self.index(self.nest.axis(axis).extent)}"
+
+    def in_nest(self, value: Expr) -> Expr:
+        """An index expression of the spec over the nest's axes."""
+        return substitute(substitute(value, self.nest.constants), self.nest.axis_values)
+
+
+def mark(text: str, line: int | None) -> str:
+    """`text` with the spec line it comes from; `render.file` takes the marks out again and keeps the map."""
+    return text if line is None else f"{text}/*@{line}*/"
+
+
+def prune(definitions: list[tuple[str, str]], used_in: str) -> tuple[str, ...]:
+    """The definitions whose names are used, by `used_in` or by a definition that is kept."""
+    kept: list[str] = []
+    for name, text in reversed(definitions):
+        if re.search(rf"\b{re.escape(name)}\b", used_in):
+            kept.append(text)
+            used_in += "\n" + text.split("=", 1)[-1]
+    return tuple(reversed(kept))
