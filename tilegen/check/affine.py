@@ -59,13 +59,19 @@ class _System:
         name = self.name(atom)
         match atom.op:
             case Op.MOD:
-                self.parts.append(f"{name} = {self.text(atom.left - atom.right * floor_div(atom.left, atom.right))}")
+                self.parts.append(
+                    f"{name} = {self.text(atom.left - atom.right * floor_div(atom.left, atom.right))}"
+                )
             case Op.FLOOR_DIV:
                 self.parts.append(f"{atom.right}*{name} <= {left} <= {atom.right}*{name} + {atom.right} - 1")
             case Op.MIN:
-                self.parts.append(f"({name} = {left} or {name} = {right}) and {name} <= {left} and {name} <= {right}")
+                self.parts.append(
+                    f"({name} = {left} or {name} = {right}) and {name} <= {left} and {name} <= {right}"
+                )
             case Op.MAX:
-                self.parts.append(f"({name} = {left} or {name} = {right}) and {name} >= {left} and {name} >= {right}")
+                self.parts.append(
+                    f"({name} = {left} or {name} = {right}) and {name} >= {left} and {name} >= {right}"
+                )
             case Op.XOR:
                 raise ValueError("exclusive or is not quasi-affine")
         return name
@@ -76,7 +82,9 @@ class _System:
 
         context = islpy.Context()
         context.set_max_operations(_MAX_OPERATIONS)
-        return islpy.Set.read_from_str(context, f"{{ [{', '.join(self.names.values())}] : {' and '.join(self.parts)} }}")
+        return islpy.Set.read_from_str(
+            context, f"{{ [{', '.join(self.names.values())}] : {' and '.join(self.parts)} }}"
+        )
 
 
 def decide(index: Expr, lower: Expr, upper: Expr, spaces: Sequence[Space]) -> Violation | bool | None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from tilegen.algebra import Expr, expr, substitute, symbols
+from tilegen.algebra import Expr, expr, substitute, sym, symbols
 from tilegen.check.guards import Conditions
-from tilegen.check.samples import Violation, find_violation, is_affine
+from tilegen.check.samples import Violation, decide, is_affine
 from tilegen.check.symbolic import Space, is_non_negative
 from tilegen.spec import Axis
 
@@ -93,28 +93,21 @@ class BoundsProver:
         return verdict
 
     def _solve(self, question: Question, fixed: dict[str, int]) -> Verdict:
-        """By samples and integer sets; products of sizes that are not `fixed` are left to the call."""
+        """By samples and integer sets; products of sizes that are not `fixed` are left to the call. So is an access
+        that fails only where some size is 0: `x[0]` of an empty `x`."""
         index, lower, upper = (
             substitute(e, dict(fixed)) for e in (question.index, question.lower, question.upper)
         )
         spaces = self._spaces(question, fixed)
         if not all(is_affine([index, lower, upper], s) for s in spaces):
             return Undecided()
-        violation: Violation | bool | None = find_violation(index, lower, upper, spaces)
-        if violation is None:
-            from tilegen.check.affine import decide
-
-            violation = decide(index, lower, upper, spaces)
-        if isinstance(violation, Violation):
-            sizes = {**dict(violation.sizes), **fixed}
-            return Refuted(
-                tuple(sorted(sizes.items())),
-                violation.axes,
-                violation.index,
-                violation.lower,
-                violation.upper,
-            )
-        return Proved() if violation else Undecided()
+        positive = tuple(sym(n) - 1 for n in self.sizes if n in question.names and n not in fixed)
+        filled = [replace(s, guards=s.guards + positive) for s in spaces]
+        found = decide(index, lower, upper, filled)
+        if isinstance(found, Violation):
+            sizes = {**dict(found.sizes), **fixed}
+            return Refuted(tuple(sorted(sizes.items())), found.axes, found.index, found.lower, found.upper)
+        return Proved() if found and decide(index, lower, upper, spaces) is True else Undecided()
 
     def _spaces(self, question: Question, values: dict[str, int]) -> list[Space]:
         spaces = [Space(question.axes, a, self.equal, self.scalars) for a in question.conditions.alternatives]

@@ -24,6 +24,9 @@ def declare(scope: Scope, name: syntax.Ident, kind: str, problems: Problems) -> 
         labels=[(span, "first declared here")],
         help="choose another name",
     )
+    for table in (scope.sizes, scope.scalars, scope.type_params, scope.tensors, scope.lets):
+        table.pop(name.name, None)
+    scope.broken.add(name.name)
     return False
 
 

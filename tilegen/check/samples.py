@@ -58,6 +58,16 @@ def find_violation(index: Expr, lower: Expr, upper: Expr, spaces: Sequence[Space
     return None
 
 
+def decide(index: Expr, lower: Expr, upper: Expr, spaces: Sequence[Space]) -> Violation | bool | None:
+    """As `affine.decide`, with samples first: they are cheap and give small numbers."""
+    violation = find_violation(index, lower, upper, spaces)
+    if violation is not None:
+        return violation
+    from tilegen.check import affine
+
+    return affine.decide(index, lower, upper, spaces)
+
+
 def _size_names(expressions: Sequence[Expr], space: Space) -> list[str]:
     found: set[str] = set()
     for e in [*expressions, *space.guards, *(e for a in space.axes for e in (a.lower, a.upper))]:

@@ -1,0 +1,60 @@
+"""What only a call can decide."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from tilegen.check import call_problems
+from tilegen.spec import Kernel
+
+Check = Callable[[str], Kernel]
+
+GAP = "kernel g(N, S) { in x: f32[S * N]; out y: f32[N]; y[i] = x[S * i] }"
+SCATTER = "kernel g(N, S) { in x: f32[N]; inout y: f32[S * N + 1]; y[S * i] = x[i] }"
+MAX = "kernel m(R, C) { in x: f32[R, C]; out y: f32[R]; y[i] = max[j](x[i, j]) }"
+SUM = MAX.replace("max", "sum")
+TAPS = "kernel t(N, K = 3) { in x: f32[N + 2]; out y: f32[N]; y[i] = sum[k in 0..K](x[i + k]) }"
+SHIFT = "kernel s(N, s: i32 = 0) { in x: f32[N]; out y: f32[N]; y[i] = x[i + s] }"
+
+
+@pytest.mark.parametrize(
+    ("text", "sizes", "codes"),
+    [
+        (GAP, {"N": 3, "S": 2}, []),
+        (GAP, {"N": 0, "S": 0}, []),
+        (GAP, {"N": 3, "S": 0}, ["TG0324"]),
+        (GAP, {"N": 3}, ["TG0320"]),
+        (GAP, {"N": 3, "S": -1}, ["TG0320"]),
+        (SCATTER, {"N": 3, "S": 1}, []),
+        (SCATTER, {"N": 3, "S": 0}, ["TG0325"]),
+        (SCATTER, {"N": 1, "S": 0}, []),
+        (MAX, {"R": 2, "C": 0}, ["TG0326"]),
+        (MAX, {"R": 0, "C": 0}, []),
+        (SUM, {"R": 2, "C": 0}, []),
+        (TAPS, {"N": 5}, []),
+        (TAPS, {"N": 5, "K": 2}, []),
+        (TAPS, {"N": 5, "K": 4}, ["TG0324"]),
+        (SHIFT, {"N": 5}, []),
+        (SHIFT, {"N": 5, "s": -1}, ["TG0324"]),
+        (
+            "kernel b(M, N) { in x: f32[M]; in z: f32[N]; out y: f32[N]; y[i] = x[i] + z[i] }",
+            {"M": 3, "N": 4},
+            ["TG0321"],
+        ),
+        ("kernel e(N) { in x: f32[N]; out y: f32[N - 2]; y[i] = x[i + 1] }", {"N": 1}, ["TG0322"]),
+        ("kernel w(N) { in x: f32[N] constant; out y: f32[N]; y[i] = x[i] }", {"N": 20000}, ["TG0323"]),
+        ("kernel z(N) { in x: f32[N]; out y: f32[]; y[] = x[0] }", {"N": 0}, ["TG0324"]),
+        ("kernel z(N) { in x: f32[N]; out y: f32[]; y[] = x[0] }", {"N": 1}, []),
+        ("kernel p(N) { in x: f32[N]; out y: f32[N]; y[i] = max[k in 0..i](x[k]) }", {"N": 3}, ["TG0326"]),
+        ("kernel p(N) { in x: f32[N]; out y: f32[N]; y[i] = max[k in 0..=i](x[k]) }", {"N": 3}, []),
+    ],
+)
+def test_problems_of_a_call(kernel: Check, text: str, sizes: dict[str, int], codes: list[str]) -> None:
+    assert [p.code for p in call_problems(kernel(text), sizes)] == codes
+
+
+def test_a_bound_names_index_and_extent(kernel: Check) -> None:
+    (problem,) = call_problems(kernel(SHIFT), {"N": 5, "s": 2})
+    assert problem.message == "the index i + s of `x` reaches 6, and axis 0 has the extent 5"
