@@ -70,7 +70,7 @@ class MemoryOperation:
         for window in np.unique(windows).tolist():
             mask = np.zeros(len(group.mask), dtype=np.bool_)
             mask[group.index[windows == window]] = True
-            part = self.Group(mask, int(np.count_nonzero(mask)), context.state.live)
+            part = Group(mask, int(np.count_nonzero(mask)), self.context.state.live)
             space = _WINDOW_SPACE.get(window, Space.GLOBAL)
             local = addresses[windows == window]
             if window in _WINDOW_SPACE:

@@ -250,17 +250,6 @@ class Machine:
                 if short.any():
                     self.parked[pc] = short
                 self._finish_sync(pc, ready)
-        for pc in sorted(set(self.parked) - set(waits)):
-            # Named lanes may have exited since.
-            mask = self.parked[pc]
-            short = self._short(self.program.instructions[pc], mask)
-            ready = mask & ~short
-            if ready.any():
-                released = True
-                del self.parked[pc]
-                if short.any():
-                    self.parked[pc] = short
-                self._finish_sync(pc, ready)
         return released
 
     def _force_warp(self) -> None:

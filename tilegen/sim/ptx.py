@@ -301,7 +301,7 @@ class _Body:
         )
 
     def _directive(self, statement: str, start: int) -> None:
-        if statement.startswith(".loc"):
+        if statement.startswith((".loc ", ".loc\t")):
             self._location(statement)
         elif statement.startswith(".reg"):
             words = statement[4:].strip()
