@@ -6,7 +6,6 @@ from tilegen.diagnostics import Diagnostic, SpecError
 from tilegen.parse.build import Builder
 from tilegen.parse.depth import check_depth
 from tilegen.parse.machine import Machine
-from tilegen.parse.mistakes import explain
 from tilegen.parse.reader import check_size, read_source, source_from_text
 from tilegen.parse.scanner import scan
 from tilegen.parse.table import load_table
@@ -24,7 +23,7 @@ def parse(source: Source) -> File:
     scanned = scan(source, table)
     problems = list(scanned.diagnostics)
     if scanned.tokens:
-        machine = Machine(table, scanned.tokens, Builder(source), explain)
+        machine = Machine(table, scanned.tokens, Builder(source), _explain)
         machine.run()
         problems += machine.diagnostics + machine.builder.diagnostics
         if not problems and machine.result is not None:
@@ -34,6 +33,13 @@ def parse(source: Source) -> File:
             if not problems:
                 return machine.result
     raise SpecError(sorted(problems, key=lambda d: (d.span.start, d.span.end) if d.span else (0, 0)))
+
+
+def _explain(machine: Machine) -> Diagnostic:
+    """Imported when there is something to explain: a spec that parses does not wait for it."""
+    from tilegen.parse.mistakes import explain
+
+    return explain(machine)
 
 
 def _empty(source: Source) -> Diagnostic:
