@@ -130,9 +130,10 @@ def build(
     """
     nest = drop_unit_axes(build_nest(kernel, constants), keep=_named_axes(schedule))
     nest = merge_axes(nest, keep=_named_axes(schedule))
-    chosen = auto_schedule(nest, target, None if sizes is None else {**nest.constants, **sizes})
-    if schedule is not None:
-        chosen = complete(nest, schedule, target, chosen)
+    if schedule is None:
+        chosen = auto_schedule(nest, target, None if sizes is None else {**nest.constants, **sizes})
+    else:
+        chosen = complete(nest, schedule, target, auto_schedule(nest, target))
     stem = kernel_identifier(name or kernel.name)
     label = "".join(c if c.isalnum() else "_" for c in chosen.name).strip("_")
     plans = plan_variants(nest, chosen, target, f"{stem}_{label}")

@@ -14,7 +14,7 @@ from tilegen.spec import IndexValue, walk
 def drop_unit_axes(nest: Nest, keep: Collection[str] = ()) -> Nest:
     """Axes whose extent is the constant 1 become the number 0."""
     unit = {a.name: ZERO for a in nest.axes if a.extent.constant == 1 and a.name not in keep}
-    if len(unit) == len(nest.axes):
+    if nest.axes and len(unit) == len(nest.axes):
         unit.pop(nest.axes[-1].name, None)
     return _rewrite(nest, tuple(a for a in nest.axes if a.name not in unit), unit) if unit else nest
 

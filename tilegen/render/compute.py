@@ -183,7 +183,8 @@ class _Body:
         size = pointer.dtype.size
         if access.pointer in self.staged:
             buffer = self.staged[access.pointer]
-            place = self.scope.element(buffer, self._inside(buffer, access, {}), whole=True)
+            whole = self.shared_widths[access.pointer] == buffer.chunk
+            place = self.scope.element(buffer, self._inside(buffer, access, {}), whole=whole)
             vector = self.scope.vector(pointer.dtype, self.width, self.shared_widths[access.pointer] * size)
             return f"*reinterpret_cast<const {vector}*>(&{place})"
         width = self.compute.width_of(access)

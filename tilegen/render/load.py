@@ -16,7 +16,7 @@ def view_load(scope: KernelScope, load: Load, guarded: bool) -> SweepView:
     at = {a: scope.inside(sweep, a) for a, _ in sweep.coordinates}
     if load.across is not None:
         return scope.sweep(sweep, conditions, _transposing(scope, load, guarded, at), leave=load.across[0])
-    target = scope.element(buffer, at, whole=load.width > 1)
+    target = scope.element(buffer, at, whole=load.width == buffer.chunk)
     if load.width > 1:
         vector = scope.vector(buffer.dtype, load.width, load.width * buffer.dtype.size)
         target = f"*reinterpret_cast<{vector}*>(&{target})"
@@ -60,7 +60,7 @@ def _transposing(scope: KernelScope, load: Load, guarded: bool, at: dict[str, Ex
         f"for (int {r} = 0; {r} < {count}; ++{r}) {{",
         f"    {packed}.lane[{r}] = {element};",
         "}",
-        mark(f"*reinterpret_cast<{column_type}*>(&{scope.element(buffer, moved, load.width, whole=True)}) = {packed};", line),
+        mark(f"*reinterpret_cast<{column_type}*>(&{scope.element(buffer, moved, load.width, whole=count == buffer.chunk)}) = {packed};", line),
     ]
     if load.width == 1:
         return body + store

@@ -102,6 +102,8 @@ def _through_shared_memory(
     if in_width == 1 and out_width == 1:
         side = min(side, 64) if largest < 8 else 32
     tile = {fast: _shrunk(nest, fast, side, in_width, sizes), row: _shrunk(nest, row, side, out_width, sizes)}
+    if min(tile.values()) == 1:
+        return _direct(nest, row, sizes)
     _grow(nest, tile, (memory_order(nest, output), memory_order(nest, loads[staged[0][0]])), side * side, sizes)
     widths = {nest.pointer(s.access.pointer).tensor: out_width for s in nest.stores} | {t: in_width for t, _ in staged}
     return Schedule(

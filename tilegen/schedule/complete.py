@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from tilegen.diagnostics import Diagnostic, SpecError
 from tilegen.dtypes import Struct
-from tilegen.nest.affine import step_of
+from tilegen.nest.affine import contiguous_axis, memory_order, step_of
 from tilegen.nest.model import Access, Nest
 from tilegen.schedule.model import Placement, Schedule, Stage
 from tilegen.source import Span
@@ -33,7 +33,8 @@ from tilegen.target import Target
 def complete(nest: Nest, written: ScheduleSpec, target: Target, auto: Schedule) -> Schedule:
     """The schedule `written` (single values only) with what it leaves open filled in.
 
-    `auto`: what tilegen would choose; it supplies the tile where neither `tile` nor `threads` is written.
+    `auto`: what tilegen would choose for unknown sizes; it supplies the tile where neither `tile` nor `threads` is
+    written.
     Raises SpecError: TG0601 … TG0612, each at its directive's span.
     """
     problems: list[Diagnostic] = []
@@ -90,7 +91,7 @@ def complete(nest: Nest, written: ScheduleSpec, target: Target, auto: Schedule) 
     problems += require_thread_limit(threads, target, spans.get("threads"))
     problems += require_register_limits(max_registers, target, spans.get("max_registers"))
     if not tile:
-        tile = dict(threads) if threads else dict(auto.tile)
+        tile = dict(threads) if threads else default_tile(nest, auto, bool(stages), max([vector, *vector_of.values()]))
     for axis, count in threads:
         tile.setdefault(axis, count)
     if problems:
@@ -116,6 +117,15 @@ def complete(nest: Nest, written: ScheduleSpec, target: Target, auto: Schedule) 
     if problems:
         raise SpecError(problems)
     return schedule
+
+
+def default_tile(nest: Nest, auto: Schedule, staged: bool, width: int) -> dict[str, int]:
+    """The tile of a schedule that names none: `auto`'s where both go through shared memory, else a run of the output."""
+    if not nest.axes or (staged and auto.stages):
+        return dict(auto.tile)
+    output = nest.stores[0].access
+    row = contiguous_axis(nest, output) or next(iter(memory_order(nest, output)), nest.axes[-1].name)
+    return {row: 256 * width}
 
 
 def require_simple_stage(directive: StageDirective) -> list[Diagnostic]:
@@ -202,7 +212,7 @@ def vector_problem(nest: Nest, access: Access, width: int, span: Span | None) ->
             f"`vector {width}` of {pointer.dtype} is {width * size} bytes",
             span,
             notes=("a memory instruction moves at most 16 bytes per thread",),
-            helps=(f"use `vector {16 // size}`",),
+            helps=(f"use `vector {16 // size}`" if size < 16 else f"leave `vector` out for {pointer.dtype}",),
         )
     steps = {a.name: step_of(nest, access, a.name, width) for a in nest.axes}
     if access.checked or any(s is not None for s in steps.values()):
