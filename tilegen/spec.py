@@ -9,6 +9,7 @@ reference, the schedules and the plan read. It is not what the user wrote (that 
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import Enum
@@ -186,7 +187,7 @@ class Read:
     field: str | None
     dtype: DType
     needs_boundary: tuple[bool, ...]
-    span: Span = field(repr=False, compare=False)
+    span: Span = dataclasses.field(repr=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,9 +295,7 @@ class Reduce:
     span: Span = field(repr=False, compare=False)
 
 
-Value = (
-    Literal | ScalarRead | IndexValue | Read | LocalRead | Unary | Binary | Where | Cast | Call | Reduce
-)
+Value = Literal | ScalarRead | IndexValue | Read | LocalRead | Unary | Binary | Where | Cast | Call | Reduce
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,7 +310,7 @@ class Assign:
     field: str | None
     axes: tuple[Axis, ...]
     value: Value
-    span: Span = field(repr=False, compare=False)
+    span: Span = dataclasses.field(repr=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -98,7 +98,7 @@ def test_one_to_one_agrees_with_enumeration(indices: list[Expr], over: tuple[Axi
         raise AssertionError("affine indices are always decided")
     elif not twice:
         # Refuted at sizes beyond those tried here.
-        larger = points(over, {"M": 12, "N": 12})
+        larger = points(over, {"M": 24, "N": 24})
         written = [tuple(evaluate(x, p) for x in indices) for p in larger]
         assert len(set(written)) < len(written)
 
