@@ -96,6 +96,8 @@ def scan(source: Source, table: Table) -> Scan:
             tokens.append(Token(kind or "INT", lexeme if kind else "0", start, end))
         elif group == "foreign":
             report(lexical_errors.foreign(Span(source, start, end)))
+            if lexeme == "\\":  # continues a line elsewhere; the line is read as if it were not there
+                continue
             meant = lexical_errors.FOREIGN_OPERATORS.get(lexeme, "")
             tokens.append(Token(WORD if meant.isalpha() else ILLEGAL, meant or lexeme, start, end))
         else:

@@ -89,6 +89,11 @@ def unclosed_bracket(place: Place) -> Diagnostic | None:
     closer = CLOSERS[opened.text]
     if place.token.kind in (END, SEMICOLON):
         return _unclosed(place, opened)
+    if place.token.text == "=" and any(
+        line_end.kind == NEWLINE and line_end.start > opened.start
+        for line_end in place.machine.tokens[max(0, place.machine.at - 50) : place.machine.at]
+    ):
+        return _unclosed(place, opened)
     if place.starts_line and place.literal(closer) and not place.literal(place.token.text):
         return _unclosed(place, opened)
     return None

@@ -149,6 +149,12 @@ def _general_helps(place: Place) -> tuple[str, ...]:
         return (f"write the sizes in parentheses, if only `()`: `kernel {before.text}(M, N) {{`",)
     if before is not None and before.text == "," and token.text in (")", "]", "}"):
         return ("remove the `,`",)
+    if token.text == "," and "_NL" in place.expected:
+        return ("end the statement with a newline or `;`",)
+    if token.text == "(" and before is not None and before.text == ")" and "PLUS" in place.expected:
+        return ("the axes of a reduction stand in brackets: `sum[k](…)`",)
+    if token.text == "*" and before is not None and before.text == "/" and before.end == token.start:
+        return ("a comment starts with `#`",)
     if token.text == "|" and "OR" in place.expected:
         return ("write `or`",)
     if any(earlier.text == "//" for earlier in place.line_before()) and not place.starts_line:
@@ -161,6 +167,7 @@ def _general_helps(place: Place) -> tuple[str, ...]:
         {"PLUS", "STAR"} <= place.expected
         and "INT" not in place.expected
         and token.kind in (WORD, "INT", "FLOAT", "LPAR")
+        and token.text not in _EXAMPLES
     ):
         return (f"write the operator that is missing before `{short(token.text)}`",)
     if token.text == "." and before is not None and before.text == "..":

@@ -53,9 +53,12 @@ class Place:
     def keyword(self) -> str | None:
         """The last keyword that was read in this statement."""
         at = self.before_at
+        inside = False
         while at >= 0 and self.machine.tokens[at].kind not in (NEWLINE, SEMICOLON, "RBRACE"):
+            token = self.machine.tokens[at]
             if at in self.machine.keywords:
-                return self.machine.tokens[at].text
+                return None if inside and token.text in ("kernel", "schedule") else token.text
+            inside = inside or token.kind == "LBRACE"
             at -= 1
         return None
 
