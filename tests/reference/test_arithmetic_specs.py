@@ -132,6 +132,37 @@ def test_double_sums_are_compensated(run: Run) -> None:
     assert np.isinf(run(text, {"x": np.array([INF, 1, 2])}))
     assert np.isnan(run(text, {"x": np.array([INF, 1, -INF])}))
 
+    # Rounding errors of the odd one out count as well.
+    assert run(text, {"x": np.array([1e16, 1, 1])}) == 1e16 + 2
+
+
+def test_computed_where_reads_only_the_side_chosen(run: Run) -> None:
+    text = """kernel c(M, N) { in a: f32[M]; in b: f32[N]; out y: f32[M + N]
+        y[i] = where(i >= M, b[i - M] * 2, a[i] * 3) }"""
+    got = run(text, {"a": X[0], "b": X[1, :4]})
+    np.testing.assert_array_equal(got, np.concatenate([D[0] * 3, D[1, :4] * 2]))
+
+
+@pytest.mark.parametrize("general", [False, True])
+def test_scan_behind_a_condition(run: Run, general: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if general:
+        monkeypatch.setattr(reduce, "_is_running", lambda *_: False)
+    first = """kernel s(N) { in x: f32[3]; out y: f32[N]
+        y[i] = where(i < 3, sum[k in 0..=i](x[k]), 0.0) }"""
+    np.testing.assert_allclose(run(first, {"x": X[0, :3]}, N=6), [*np.cumsum(D[0, :3]), 0, 0, 0], rtol=1e-15)
+    last = """kernel s(N) { in x: f32[3]; out y: f32[N]
+        y[i] = where(i >= N - 3, sum[k in i..N](x[k - N + 3]), 0.0) }"""
+    want = [0, 0, 0, *np.cumsum(D[0, 2::-1])[::-1]]
+    np.testing.assert_allclose(run(last, {"x": X[0, :3]}, N=6), want, rtol=1e-15)
+
+
+def test_argmax_of_a_moving_range(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "kernel r(N) { in x: f32[N]; out y: i64[N]; y[i] = argmax[k in i..N](x[k]) }"
+    x = np.array([-INF, 3, NAN, -INF, -INF, 2], np.float32)
+    for piece in (1, 14, 10**6):
+        monkeypatch.setattr(reduce, "PIECE", piece)
+        np.testing.assert_array_equal(run(text, {"x": x}), [i + np.argmax(x[i:]) for i in range(6)])
+
 
 def test_reduction_over_two_axes_and_triangle(run: Run) -> None:
     both = "kernel r(M, N) { in x: f32[M, N]; out y: f32[]; y[] = sum[i, j](x[i, j]) }"

@@ -176,3 +176,10 @@ def test_no_bound_across_a_jump() -> None:
     assert np.isinf(tan[0]) and np.isfinite(tan[2])
     assert np.isinf(rsqrt[1]) and np.isfinite(rsqrt[2])
     assert floor[0] == 1
+    # What rounds below zero under a root is kept at zero.
+    tiny = Number(np.array([1e-30]), np.array([1e-20]))
+    sqrt = call("sqrt", (tiny,), F32, F32, track=True).error
+    assert sqrt is not None and 0.99e-10 <= sqrt[0] < 2e-10
+    y, x = Number(np.array([1e-9, 1.0]), np.array([1e-8, 1e-8])), Number(np.array([-1.0, -1.0]))
+    atan2 = call("atan2", (y, x), F32, F32, track=True).error
+    assert atan2 is not None and atan2[0] >= 6 and atan2[1] < 1e-5

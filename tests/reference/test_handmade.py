@@ -147,6 +147,18 @@ def test_two_points_on_one_element_are_refused() -> None:
         evaluate(double, {"N": 4}, {})
 
 
+def test_write_outside_is_refused() -> None:
+    beyond = kernel(
+        "N",
+        (tensor("b", Role.OUT, F32, n),),
+        Assign("b", (i + 1,), None, (axis("i", n),), Literal(1.0, F32), SPAN),
+    )
+    with pytest.raises(
+        OutOfBoundsError, match="index 4 of dimension 0 of b is outside its extent 4 at i = 3"
+    ):
+        evaluate(beyond, {"N": 4}, {})
+
+
 def test_sizes_from_shapes() -> None:
     assert infer_sizes(TRANSPOSE, {"a": (3, 5)}) == {"M": 3, "N": 5}
     message = r"axis 0 of b is 6, but its extent is N = 5, with N = 5 \(from axis 1 of a\)"

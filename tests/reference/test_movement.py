@@ -186,6 +186,30 @@ def test_bool_bytes_are_truth_values(run: Run) -> None:
     assert run("kernel c(N) { in x: bool[N]; out y: bool[]; y[] = all[i](x[i]) }", {"x": x[1:5]})
 
 
+def test_constant_index(run: Run) -> None:
+    text = "kernel c(N) { in a: f32[5, N]; out y: f32[N]; y[i] = a[2, i] }"
+    np.testing.assert_array_equal(run(text, {"a": A}), A[2])
+    last = "kernel c(M, N) { in a: f32[M, N]; out y: f32[N]; y[i] = where(M > 0, a[M - 1, i], 0.0) }"
+    np.testing.assert_array_equal(run(last, {"a": A}), A[-1])
+    np.testing.assert_array_equal(run(last, {"a": A[:0]}), np.zeros(7))
+
+
+def test_local_over_a_range(run: Run) -> None:
+    text = """kernel l(N) { in a: i32[N]; out y: i32[N]
+        let t[i] = a[i] for i in 2..N
+        y[i] = t[i] for i in 3..N }"""
+    assert run(text, {"a": np.arange(5, dtype=np.int32) * 10}).tolist() == [0, 0, 0, 30, 40]
+
+
+def test_choice_by_a_sum_is_not_movement(load: Load) -> None:
+    text = "kernel c(N) {{ in a: f32[N]; out y: f32[N]; y[i] = where({}, a[i], 0.0) }}"
+    assert not is_movement(load(text.format("sum[k](a[k]) > 1.0")).assigns[0])
+    assert not is_movement(load(text.format("a[i] * a[i] > 1.0")).assigns[0])
+    assert not is_movement(load(text.format("exp(a[i]) > 1.0")).assigns[0])
+    assert is_movement(load(text.format("max[k](a[k]) > 1.0")).assigns[0])
+    assert is_movement(load(text.format("i % 3 == 1 and abs(a[i]) < 2")).assigns[0])
+
+
 def test_rank_0(run: Run) -> None:
     """Report A6."""
     assert run("kernel c() { in x: f32[]; out y: f32[]; y[] = x[] }", {"x": np.float32(3)}) == 3

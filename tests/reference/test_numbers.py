@@ -189,6 +189,32 @@ def test_comparison_within_the_errors_is_unsure() -> None:
     assert less.error is not None and less.error.tolist() == [1, 0]
 
 
+def test_logic_of_what_is_unsure() -> None:
+    values = [(False, 0.0), (True, 0.0), (False, 1.0), (True, 1.0)]
+    for (a, ea), (b, eb) in [(x, y) for x in values for y in values]:
+        possible_a, possible_b = ({a, not a} if e else {a} for a, e in ((a, ea), (b, eb)))
+        for op, function in ((BinaryOp.AND, all), (BinaryOp.OR, any)):
+            outcomes = {function((x, y)) for x in possible_a for y in possible_b}
+            left, right = Number(np.array([a]), np.array([ea])), Number(np.array([b]), np.array([eb]))
+            result = binary(op, left, right, BOOL, track=True)
+            assert result.value[0] == function((a, b))
+            assert bool(result.error_or_zero().any()) == (len(outcomes) > 1)
+
+
+def test_floor_division_jumps() -> None:
+    a = Number(np.array([3.0, 3.5, 3.0]), np.array([1e-3, 1e-3, 0]))
+    one = Number(np.array([1.0, 1.0, 1.0]))
+    floor = binary(BinaryOp.FLOOR_DIVIDE, a, one, F32, track=True).error
+    assert floor is not None and floor[0] >= 1 and floor[1] < 0.1 and floor[2] == 0
+    remainder = binary(BinaryOp.REMAINDER, a, one, F32, track=True).error
+    assert remainder is not None and remainder[0] >= 1 and 1e-3 <= remainder[1] < 2e-3
+
+
+def test_conversion_on_the_verge_of_overflow() -> None:
+    near = convert(Number(np.array([65519.99, 65000.0]), np.array([0.1, 0.1])), F32, F16, track=True)
+    assert near.error is not None and np.isinf(near.error[0]) and np.isfinite(near.error[1])
+
+
 def test_float_range_is_the_types() -> None:
     big = Number(np.array([3e38]))
     assert np.isinf(binary(BinaryOp.ADD, big, big, F32, track=True).value).all()

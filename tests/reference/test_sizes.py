@@ -76,3 +76,6 @@ def test_evaluate_refuses_arrays_that_do_not_fit(load: Load) -> None:
         evaluate(kernel, {"M": 4}, {})
     with pytest.raises(SizeError, match="size M is not given"):
         evaluate(kernel, {}, {})
+    pair = load("kernel k(M, N) { in x: f32[M]; in z: f32[N]; out y: f32[M]; y[i] = x[i] + z[i] }")
+    with pytest.raises(SizeError, match="one axis has two extents"):
+        evaluate(pair, {"M": 3, "N": 4}, {"x": np.zeros(3, np.float32), "z": np.zeros(4, np.float32)})

@@ -268,3 +268,61 @@ def test_gather_by_an_uncertain_index(load: Load) -> None:
     x = np.array([1 / 3, 0.5], F)
     want = one(kernel, {"N": 2}, {"x": x, "t": np.array([5, 6], F)})
     np.testing.assert_array_equal(want.tolerance, [np.inf, 0])
+
+
+def last_error(load: Load, expression: str, x: list[float], kind: str = "f32") -> Expected:
+    """The outcome of a reduction over `x` where sums round nothing."""
+    kernel = load(f"kernel r(N) {{ in x: f32[N]; out y: {kind}[]; y[] = {expression} }}")
+    return one(kernel, {"N": len(x)}, {"x": np.array(x, F)}, depth=lambda count: 0 * count)
+
+
+def test_reductions_pass_on_the_errors_of_their_terms(load: Load) -> None:
+    x, u = [0.3, 1.7, -0.4], 2.0**-24
+    each = np.exp(np.array(x, F).astype(float)) * 5 * u
+    assert last_error(load, "sum[k](exp(x[k]))", x).tolerance >= each.sum()
+    assert last_error(load, "mean[k](exp(x[k]))", x).tolerance >= each.mean()
+    assert each.max() <= last_error(load, "max[k](exp(x[k]))", x).tolerance < 2 * each.max()
+    product = np.exp(sum(x))
+    assert 15 * u * product <= last_error(load, "prod[k](exp(x[k]))", x).tolerance < 25 * u * product
+    for op, decided in (("any", 2.0), ("all", 0.1)):
+        # exp(0) may be either side of 1, and one term that is sure may decide.
+        assert last_error(load, f"{op}[k](exp(x[k]) > 1)", [0, 0], "bool").tolerance > 0
+        sure = [0, np.log(decided)]
+        assert last_error(load, f"{op}[k](exp(x[k]) > 1)", sure, "bool").tolerance == 0
+    assert last_error(load, "count[k](exp(x[k]) > 1)", [0, 0, 3], "i32").tolerance == 2
+
+
+def test_cancelling_sum_is_bounded_by_its_terms(load: Load) -> None:
+    kernel = load("kernel s(N) { in x: f32[N]; out y: f32[]; y[] = sum[k](x[k]) }")
+    x = np.array([1e6, 0.03, -1e6, 0.04], F)
+    want = one(kernel, {"N": 4}, {"x": x})
+    assert agrees(serial_sum(x[:, None])[0], want, F32) and agrees(serial_sum(x[::-1, None])[0], want, F32)
+
+
+def test_suffix_scan_has_the_errors_of_its_own_terms(load: Load) -> None:
+    kernel = load("kernel s(N) { in x: f32[N]; out y: f32[N]; y[i] = sum[k in i..N](x[k] * 0.1) }")
+    x = (10.0 ** np.arange(6, -1, -1)).astype(F)
+    want = one(kernel, {"N": 7}, {"x": x})
+    assert want.tolerance[-1] < 1e-7 and want.tolerance[0] > 1e-2
+
+
+def test_infinity_is_demanded_whatever_the_errors(load: Load) -> None:
+    kernel = load(
+        "kernel m(N) { in x: f32[N]; out y, z: f32[N]; y[i] = x[i] * exp(x[0]); z[i] = exp(x[0]) / x[i] }"
+    )
+    results = expected(kernel, {"N": 2}, {"x": np.array([0.3, np.inf], F)})
+    assert agrees(np.array([0.40495762, np.inf], F), results["y"], F32).tolist() == [True, True]
+    assert not agrees(np.array([0.5, 7], F), results["y"], F32).any()
+    assert not agrees(np.array([0, 1e-3], F), results["z"], F32).any()
+
+
+def test_store_on_the_verge_of_overflow(load: Load) -> None:
+    kernel = load("kernel v(N) { in x: f32[N]; out y: f16[N]; y[i] = f16(exp(x[i])) }")
+    x = np.array([np.log(65519.999), 11, 12], F)
+    want = one(kernel, {"N": 3}, {"x": x})
+    assert agrees(np.array([65504, np.inf, np.inf], np.float16), want, F16).tolist() == [True, False, True]
+    assert agrees(np.array([np.inf, np.exp(11), 65504], np.float16), want, F16).tolist() == [
+        True,
+        True,
+        False,
+    ]

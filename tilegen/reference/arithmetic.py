@@ -112,7 +112,10 @@ def _propagated(op: BinaryOp, left: Number, right: Number, value: Array) -> Arra
         case BinaryOp.ADD | BinaryOp.SUBTRACT:
             return ea + eb
         case BinaryOp.MULTIPLY:
-            return scaled(b, ea) + scaled(a, eb) + scaled(ea, eb)
+            spread = scaled(b, ea) + scaled(a, eb) + scaled(ea, eb)
+            # Infinity times what is surely not zero is infinity.
+            sure = ((np.abs(a) > ea) & (np.abs(b) > eb)) | ((ea == 0) & (eb == 0))
+            return np.where(np.isinf(a) | np.isinf(b), np.where(sure, 0.0, np.inf), spread)
         case BinaryOp.DIVIDE:
             return _quotient_spread(_as_float(value), b, ea, eb)
         case BinaryOp.FLOOR_DIVIDE | BinaryOp.REMAINDER:
@@ -127,8 +130,6 @@ def _propagated(op: BinaryOp, left: Number, right: Number, value: Array) -> Arra
 def _quotient_spread(quotient: Array, b: Array, ea: Array, eb: Array) -> Array:
     room = np.abs(b) - eb
     spread = np.where(room > 0, (ea + scaled(quotient, eb)) / room, np.inf)
-    # An infinite divisor gives 0 whatever the finite errors.
-    spread = np.where(np.isinf(b), np.where(np.isfinite(ea + eb), 0.0, np.inf), spread)
     return np.where((ea == 0) & (eb == 0), 0.0, spread)
 
 

@@ -28,7 +28,6 @@ from tilegen.reference.uses import moves
 from tilegen.spec import (
     Assign,
     Binary,
-    BinaryOp,
     Call,
     Cast,
     IndexValue,
@@ -250,7 +249,8 @@ class _Evaluator:
             case Unary():
                 return unary(value.op, self._number(value.operand, frame))
             case Binary():
-                return self._binary(value, frame)
+                left, right = self._number(value.left, frame), self._number(value.right, frame)
+                return binary(value.op, left, right, value.left.dtype, self._track)
             case Where():
                 return self._where(value, frame)
             case Cast():
@@ -277,14 +277,6 @@ class _Evaluator:
         if number.error is None:
             return Number(value)
         return Number(value, read(Readable(node.name, number.error, origin), node.indices, frame))
-
-    def _binary(self, node: Binary, frame: Frame) -> Number:
-        left = self._number(node.left, frame)
-        if node.op is BinaryOp.AND:
-            frame = frame.where(left.value)
-        elif node.op is BinaryOp.OR:
-            frame = frame.where(~left.value)
-        return binary(node.op, left, self._number(node.right, frame), node.left.dtype, self._track)
 
     def _where(self, node: Where, frame: Frame) -> Number:
         condition = self._number(node.condition, frame)

@@ -22,7 +22,7 @@ from tilegen.reference.number import Number, bounded, distance, exact, format_of
 class Function:
     """`single`, `double`: ulp beyond correct rounding, 0 for correctly rounded, None for exact.
 
-    `slope`: bound on the derivative; None for a monotone function, which is evaluated at both ends instead.
+    `slope`: bound on the derivative; None for a monotone or convex function, which is evaluated at both ends instead.
     """
 
     compute: Callable[..., Array]
@@ -174,9 +174,7 @@ def _spread(name: str, function: Function, x: Array, error: Array, result: Array
         ends = [x + error, x + 1j * error]
     else:
         low, high = x - error, x + error
-        if name == "cosh":
-            low, high = np.maximum(np.abs(x) - error, 0), np.abs(x) + error
-        elif name == "sqrt":
+        if name == "sqrt":
             # What rounds below zero is a sum of squares or the like, which a device keeps at zero or above.
             low = np.where(x >= 0, np.maximum(low, 0), low)
         elif name in ("asin", "acos"):

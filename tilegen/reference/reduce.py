@@ -94,22 +94,21 @@ def _require_elements(node: Reduce, bounds: list[tuple[Array, Array]], frame: Fr
 
 
 def _pieces(ranges: list[tuple[int, int]], outer: int) -> Iterator[tuple[tuple[int, int], ...]]:
-    """Blocks of the index space in row-major order: an axis is split only where those after it are whole."""
+    """Blocks of the index space, of at most about PIECE elements with `outer` points each."""
     room = max(1, PIECE // max(1, outer))
     blocks: list[list[tuple[int, int]]] = []
     for low, high in reversed(ranges):
         step = max(1, min(high - low, room))
         blocks.append([(start, min(start + step, high)) for start in range(low, high, step)])
-        room = room // step if step == high - low else 1
+        room = max(1, room // step)
     yield from itertools.product(*reversed(blocks))
 
 
 def _flat(array: Array, lengths: tuple[int, ...], outer: int) -> Array:
-    """Reduction axes as one leading dimension, the first named slowest."""
+    """Reduction axes as one leading dimension."""
     padded = array.reshape((1,) * (outer + len(lengths) - array.ndim) + array.shape)
     full = np.broadcast_to(padded, lengths[::-1] + padded.shape[len(lengths) :])
-    order = (*range(len(lengths))[::-1], *range(len(lengths), full.ndim))
-    return full.transpose(order).reshape(-1, *padded.shape[len(lengths) :])
+    return full.reshape(-1, *padded.shape[len(lengths) :])
 
 
 def _is_running(node: Reduce, frame: Frame, track: bool) -> bool:
