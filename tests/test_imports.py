@@ -40,8 +40,10 @@ ORDER = [
     "verify",
     "emit",
     "report",
+    "api",
     "cli",
     "pytest_plugin",
+    "__main__",
 ]
 
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
