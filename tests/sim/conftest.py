@@ -82,7 +82,15 @@ def ptx() -> Callable[..., Array]:
         for name, array in zip(names, inputs, strict=True):
             lines += _address(name, array.itemsize)
             lines.append(f"ld.global.{_TYPES[array.dtype.name]} {name}, [%p{name}];")
-        lines += ["{", body, "}", *_address("d", kind.itemsize), f"st.global.{_TYPES[kind.name]} [%pd], d;", "ret;", "}"]
+        lines += [
+            "{",
+            body,
+            "}",
+            *_address("d", kind.itemsize),
+            f"st.global.{_TYPES[kind.name]} [%pd], d;",
+            "ret;",
+            "}",
+        ]
         module = load_module("\n".join(lines))
         memory = Memory()
         arguments = [memory.allocate(name, array) for name, array in zip(names, inputs, strict=True)]
@@ -92,6 +100,10 @@ def ptx() -> Callable[..., Array]:
         return memory.read("d").view(kind)
 
     def _address(name: str, size: int) -> list[str]:
-        return [f"ld.param.u64 %p{name}, [p{name}];", f"mul.lo.u64 %w, %i, {size};", f"add.u64 %p{name}, %p{name}, %w;"]
+        return [
+            f"ld.param.u64 %p{name}, [p{name}];",
+            f"mul.lo.u64 %w, %i, {size};",
+            f"add.u64 %p{name}, %p{name}, %w;",
+        ]
 
     return evaluate

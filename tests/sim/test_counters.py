@@ -94,7 +94,11 @@ def test_patterns_match_the_hardware_when_simulated(
         found = [
             a
             for a in report.accesses
-            if a.line == line and a.access is wanted and a.space is Space(space) and a.bytes == bytes and a.requests
+            if a.line == line
+            and a.access is wanted
+            and a.space is Space(space)
+            and a.bytes == bytes
+            and a.requests
         ]
         if space == "global" and op == "load":
             assert found and found[0].sectors == p["sectors"], p["pattern"]

@@ -26,14 +26,18 @@ k(const float* __restrict__ a, float* __restrict__ b, int M, int N) {
 }"""
 
 
-def faults(run: Run, source: str, grid: Any, block: Any, *arguments: Any, **options: Any) -> dict[FaultKind, Fault]:
+def faults(
+    run: Run, source: str, grid: Any, block: Any, *arguments: Any, **options: Any
+) -> dict[FaultKind, Fault]:
     report, _ = run(source, grid, block, *arguments, **options)
     return {fault.kind: fault for fault in report.faults}
 
 
 def transpose(run: Run, source: str, m: int = 64, n: int = 64) -> dict[FaultKind, Fault]:
     a = np.arange(m * n, dtype=np.float32)
-    return faults(run, source, (-(-n // 32), -(-m // 32)), (32, 32), a, ("out", a.nbytes), np.int32(m), np.int32(n))
+    return faults(
+        run, source, (-(-n // 32), -(-m // 32)), (32, 32), a, ("out", a.nbytes), np.int32(m), np.int32(n)
+    )
 
 
 def line_of(source: str, text: str) -> int:
@@ -126,7 +130,9 @@ def test_misaligned_vector_access(run: Run) -> None:
 def test_a_misaligned_allocation_is_misaligned_for_vectors(cuda: Callable[..., Any]) -> None:
     from tilegen.sim import Launch, simulate
 
-    module = cuda("""extern "C" __global__ void k(const float4* a, float4* b) { b[threadIdx.x] = a[threadIdx.x]; }""")
+    module = cuda(
+        """extern "C" __global__ void k(const float4* a, float4* b) { b[threadIdx.x] = a[threadIdx.x]; }"""
+    )
     memory = Memory()
     a = memory.allocate("a", np.arange(128, dtype=np.float32), misalign=4)
     b = memory.allocate("b", 512, initialised=False)

@@ -87,7 +87,8 @@ k(const float4* __restrict__ a, float4* __restrict__ b, int M, int N) {
             int row = tx * 4 + e;
             part[e] = tile[row * 64 + (r ^ ((row / 4) * 4 % 64) ^ (row & 3))];
         }
-        b[((size_t)(blockIdx.x * 64 + r) * M + blockIdx.y * 64) / 4 + tx] = make_float4(part[0], part[1], part[2], part[3]);
+        b[((size_t)(blockIdx.x * 64 + r) * M + blockIdx.y * 64) / 4 + tx] =
+            make_float4(part[0], part[1], part[2], part[3]);
     }
 }"""
 
@@ -127,7 +128,9 @@ def test_tiled_matrix_product_bit_exact(run: Run) -> None:
     assert report.faults == ()
     expected = np.zeros((n, n))
     total = np.zeros((n, n), dtype=np.float32)
-    for q in range(n):  # fma in order, rounded to float32 each time: float64 holds the product and nearly the sum
+    for q in range(
+        n
+    ):  # fma in order, rounded to float32 each time: float64 holds the product and nearly the sum
         total = (a[:, q : q + 1].astype(np.float64) * b[q] + total).astype(np.float32)
     expected = total
     assert np.array_equal(memory.read("a2").view(np.float32).reshape(n, n), expected)
@@ -251,7 +254,7 @@ ATOMICS = """extern "C" __global__ void k(int* m, unsigned* u, float* f, int* ol
 def test_every_atomic(run: Run) -> None:
     m = np.array([0, 0, 0, -1, -1, 0], dtype=np.int32)
     u = np.array([0, 0], dtype=np.uint32)
-    report, memory = run(ATOMICS, 1, 32, m, u, np.zeros(1, np.float32), ("out", 128))
+    _, memory = run(ATOMICS, 1, 32, m, u, np.zeros(1, np.float32), ("out", 128))
     got = memory.read("a0").view(np.int32)
     assert got.tolist() == [31, -31, -1, 0, 31, sum(range(32))]
     assert memory.read("a1").view(np.uint32).tolist() == [32 % 5, 8]
@@ -286,7 +289,11 @@ def test_votes_matches_shuffles_and_barrier_reductions(run: Run) -> None:
         assert got[i].tolist() == expected, i
 
 
-CALLS = """__device__ __noinline__ double twice(double x, int n) { double y = x; for (int i = 0; i < n; i++) y *= 2; return y; }
+CALLS = """__device__ __noinline__ double twice(double x, int n) {
+    double y = x;
+    for (int i = 0; i < n; i++) y *= 2;
+    return y;
+}
 __constant__ int table[4] = {3, 1, 4, 1};
 __device__ float scale[2] = {0.5f, 2.0f};
 struct Point { char tag; double x; short y[3]; };
@@ -307,7 +314,9 @@ def test_calls_constants_variables_and_struct_parameters(run: Run) -> None:
     assert report.faults == ()
     i = np.arange(32)
     twice = a * 2.0 ** np.array([3, 1, 4, 1])[i % 4] * np.where(i % 3 == 0, 2, 1)
-    assert np.array_equal(memory.read("a1").view(np.float64), twice * np.where(i % 2, 2.0, 0.5) + 0.25 + 30 + 5)
+    assert np.array_equal(
+        memory.read("a1").view(np.float64), twice * np.where(i % 2, 2.0, 0.5) + 0.25 + 30 + 5
+    )
 
 
 LOCALS = """extern "C" __global__ void k(const int* a, int* out, int n) {
@@ -359,14 +368,18 @@ def test_library_functions(
     run: Run, kind: str, tolerance: float, name: str, reference: Callable[[Any], Any]
 ) -> None:
     dtype = np.dtype(np.float32 if kind == "float" else np.float64)
-    a = np.concatenate((np.linspace(0.01, 20, 200), [1e5, 1e-30] if name in ("sin", "cos") else [])).astype(dtype)
+    a = np.concatenate((np.linspace(0.01, 20, 200), [1e5, 1e-30] if name in ("sin", "cos") else [])).astype(
+        dtype
+    )
     suffix = "f" if kind == "float" else ""
     call = f"{name}{suffix}(a[i]{', (' + kind + ')2.5' if name == 'pow' else ''})"
     report, memory = run(LIBRARY.format(t=kind, e=call), 2, 128, a, ("out", a.nbytes), np.int32(len(a)))
     assert report.faults == ()
     got = memory.read("a1").view(dtype).astype(np.float64)
     expected = reference(a.astype(np.float64))
-    assert np.allclose(got, expected, rtol=tolerance, atol=tolerance * 1e-3 if name not in ("sin", "cos") else tolerance)
+    assert np.allclose(
+        got, expected, rtol=tolerance, atol=tolerance * 1e-3 if name not in ("sin", "cos") else tolerance
+    )
 
 
 LAST_BLOCK = """extern "C" __global__ void k(const float* a, float* part, unsigned* count, float* out, int n) {

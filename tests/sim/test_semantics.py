@@ -18,7 +18,23 @@ from tilegen.sim import UnsupportedInstruction
 Array = npt.NDArray[Any]
 Ptx = Callable[..., Array]
 QUICK = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-EDGES32 = [0, 1, 2, 3, 7, 31, 32, 33, 255, 0x7FFFFFFF, 0x80000000, 0x80000001, 0xFFFFFFFE, 0xFFFFFFFF, 0x12345678]
+EDGES32 = [
+    0,
+    1,
+    2,
+    3,
+    7,
+    31,
+    32,
+    33,
+    255,
+    0x7FFFFFFF,
+    0x80000000,
+    0x80000001,
+    0xFFFFFFFE,
+    0xFFFFFFFF,
+    0x12345678,
+]
 EDGES64 = [0, 1, 5, 63, 64, 65, 1 << 31, 1 << 32, (1 << 63) - 1, 1 << 63, (1 << 64) - 1, 0x0123456789ABCDEF]
 
 
@@ -75,7 +91,10 @@ def test_shifts_clamp_their_amount(ptx: Ptx, op: str, kind: str) -> None:
     a, _ = pairs(EDGES32 if width == 32 else EDGES64, kind)
     amounts = np.array([0, 1, 5, 31, 32, 33, 63, 64, 65, 255, 0xFFFFFFFF], dtype=np.uint32)
     b = np.resize(amounts, len(a))
-    for name, dtype in ((kind.replace("b", "u"), f"u{width // 8}"), (kind.replace("b", "s"), f"i{width // 8}")):
+    for name, dtype in (
+        (kind.replace("b", "u"), f"u{width // 8}"),
+        (kind.replace("b", "s"), f"i{width // 8}"),
+    ):
         if op == "shl":
             name = kind
         given_a = a.view(dtype)
@@ -113,9 +132,10 @@ def test_bit_fields_and_permutes(
     amount = pos & 31
     wrapped = ptx("shf.l.wrap.b32 d, a, b, c;", np.uint32, arrays[0], arrays[1], c)[0]
     assert wrapped == (both << amount >> 32) & 0xFFFFFFFF
-    assert ptx("shf.r.clamp.b32 d, a, b, c;", np.uint32, arrays[0], arrays[1], c)[0] == (
-        both >> min(pos, 32)
-    ) & 0xFFFFFFFF
+    assert (
+        ptx("shf.r.clamp.b32 d, a, b, c;", np.uint32, arrays[0], arrays[1], c)[0]
+        == (both >> min(pos, 32)) & 0xFFFFFFFF
+    )
 
 
 def test_signed_bit_field_extract(ptx: Ptx) -> None:
@@ -181,7 +201,9 @@ def test_setp_writes_both_predicates_and_combines(ptx: Ptx) -> None:
 
 floats32 = st.floats(width=32, allow_nan=False, allow_infinity=False)
 near = st.builds(
-    lambda m, e: float(np.ldexp(np.float32(m), e).astype(np.float32)), st.integers(-(2**24), 2**24), st.integers(-170, 20)
+    lambda m, e: float(np.ldexp(np.float32(m), e).astype(np.float32)),
+    st.integers(-(2**24), 2**24),
+    st.integers(-170, 20),
 )
 
 
@@ -191,9 +213,7 @@ def rounded(exact: Fraction, kind: Any) -> float:
         return 0.0
     info = np.finfo(kind)
     bits = info.nmant
-    exponent = max(
-        abs(exact.numerator).bit_length() - exact.denominator.bit_length() - 1, int(info.minexp)
-    )
+    exponent = max(abs(exact.numerator).bit_length() - exact.denominator.bit_length() - 1, int(info.minexp))
     while abs(exact) >= Fraction(2) ** (exponent + 1):
         exponent += 1
     unit = Fraction(2) ** (exponent - bits)
@@ -222,8 +242,12 @@ def test_fma_f32_on_a_tie_that_float64_hides(ptx: Ptx) -> None:
     assert exact[0] != exact[1]
 
 
-wide = st.builds(lambda m, e: float(np.ldexp(float(m), e)), st.integers(-(2**53), 2**53), st.integers(-600, 600))
-tiny = st.builds(lambda m, e: float(np.ldexp(float(m), e)), st.integers(-(2**53), 2**53), st.integers(-1120, -900))
+wide = st.builds(
+    lambda m, e: float(np.ldexp(float(m), e)), st.integers(-(2**53), 2**53), st.integers(-600, 600)
+)
+tiny = st.builds(
+    lambda m, e: float(np.ldexp(float(m), e)), st.integers(-(2**53), 2**53), st.integers(-1120, -900)
+)
 
 
 @QUICK
@@ -304,7 +328,11 @@ def test_half_arithmetic(ptx: Ptx, op: str) -> None:
 
 
 @QUICK
-@given(bits=st.lists(st.tuples(*[st.integers(0, 0x7BFF) | st.integers(0x8000, 0xFBFF)] * 3), min_size=8, max_size=64))
+@given(
+    bits=st.lists(
+        st.tuples(*[st.integers(0, 0x7BFF) | st.integers(0x8000, 0xFBFF)] * 3), min_size=8, max_size=64
+    )
+)
 def test_half_fma_is_rounded_once(ptx: Ptx, bits: list[tuple[int, int, int]]) -> None:
     a, b, c = (np.array(x, dtype=np.uint16) for x in zip(*bits, strict=True))
     got = ptx("fma.rn.f16 d, a, b, c;", np.uint16, a, b, c).view(np.float16)
@@ -338,7 +366,11 @@ def test_integers_extend_and_truncate(ptx: Ptx) -> None:
     assert ptx("cvt.u32.u8 d, a;", np.uint32, a).tolist() == [0xFF, 0x80, 0x7F, 0xFF]
     assert ptx("cvt.s32.s8 d, a;", np.int32, a).tolist() == [-1, -128, 127, -1]
     assert ptx("cvt.s64.s32 d, a;", np.int64, a.view(np.int32)).tolist() == [0x1FF, 0x80, 0x7F, -1]
-    assert ptx("cvt.sat.u8.s32 d, a;", np.uint32, np.array([-5, 5, 300], dtype=np.int32)).tolist() == [0, 5, 255]
+    assert ptx("cvt.sat.u8.s32 d, a;", np.uint32, np.array([-5, 5, 300], dtype=np.int32)).tolist() == [
+        0,
+        5,
+        255,
+    ]
 
 
 @pytest.mark.parametrize("mode", ["rn", "rz", "rm", "rp"])
@@ -388,7 +420,8 @@ def test_moves_pack_and_unpack(ptx: Ptx) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["wgmma.fence.sync.aligned;", "add.rn.unknown.f32 d, a, a;", "tex.1d.v4.f32.s32 d, a;", "frob.b32 d, a;"]
+    "text",
+    ["wgmma.fence.sync.aligned;", "add.rn.unknown.f32 d, a, a;", "tex.1d.v4.f32.s32 d, a;", "frob.b32 d, a;"],
 )
 def test_unknown_instructions_are_refused_with_their_place(ptx: Ptx, text: str) -> None:
     a = np.zeros(1, dtype=np.float32)

@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from tilegen.sim import atomics, counters
+from tilegen.sim.context import Context
 from tilegen.sim.faults import FaultKind
 from tilegen.sim.form import Form, parse_form, refuse
-from tilegen.sim.context import Context
 from tilegen.sim.memory import GLOBAL_BASE, WINDOW_BITS
 from tilegen.sim.ptx import Address, Discard, Instruction, Operand, Register, Symbol, Vector
 from tilegen.sim.report import Access, AccessCounters, Space
@@ -91,7 +91,9 @@ class MemoryOperation:
             self._count(space, addresses, group, index)
         writes = form.access is not Access.LOAD
         if space in (Space.CONST, Space.PARAM) and writes:
-            context.report(FaultKind.READ_ONLY_WRITE, self.pc, index, addresses, f"store to {space.value} memory")
+            context.report(
+                FaultKind.READ_ONLY_WRITE, self.pc, index, addresses, f"store to {space.value} memory"
+            )
             return
         if (addresses & (form.bytes - 1)).any():
             wrong = (addresses & (form.bytes - 1)) != 0
@@ -172,7 +174,9 @@ class MemoryOperation:
 
     def _value(self, position: int, index: Array | None) -> Any:
         value = self.values[position]
-        return value if index is None or not isinstance(value, np.ndarray) or value.ndim == 0 else value[index]
+        return (
+            value if index is None or not isinstance(value, np.ndarray) or value.ndim == 0 else value[index]
+        )
 
     def _atomic(self, memory: Array, flat: Array, index: Array | None) -> None:
         form = self.form
@@ -193,9 +197,9 @@ class MemoryOperation:
             rows, active = addresses.reshape(-1, 32), group.mask.reshape(-1, 32)
         else:
             active = group.mask.reshape(-1, 32)[group.rows]
-            rows = np.zeros(active.size, dtype=np.int64)
-            rows[group.compact] = addresses
-            rows = rows.reshape(-1, 32)
+            placed = np.zeros(active.size, dtype=np.int64)
+            placed[group.compact] = addresses
+            rows = placed.reshape(-1, 32)
         tally.requests += len(rows)
         tally.lanes += group.count
         bytes, is_load = self.form.bytes, self.form.access is Access.LOAD
@@ -235,7 +239,9 @@ def _log2(size: int) -> int:
     return size.bit_length() - 1
 
 
-def bind(context: Context, instruction: Instruction, pc: int, read_registers: frozenset[str]) -> Callable[[Group], None]:
+def bind(
+    context: Context, instruction: Instruction, pc: int, read_registers: frozenset[str]
+) -> Callable[[Group], None]:
     """Binds a memory instruction to the launch's registers."""
     form = parse_form(instruction)
     operands = list(instruction.operands)
@@ -246,7 +252,11 @@ def bind(context: Context, instruction: Instruction, pc: int, read_registers: fr
     if not isinstance(address, Address):
         raise refuse(instruction, "address")
     state = context.state
-    if form.space is Space.PARAM and isinstance(address.base, Symbol) and address.base.name in state.call_storage:
+    if (
+        form.space is Space.PARAM
+        and isinstance(address.base, Symbol)
+        and address.base.name in state.call_storage
+    ):
         return _call_parameter(context, form, target, operands, address)
     targets = target.items if isinstance(target, Vector) else (target,)
     need_old = any(isinstance(one, Register) and one.name in read_registers for one in targets)
@@ -266,7 +276,7 @@ def bind(context: Context, instruction: Instruction, pc: int, read_registers: fr
             offset += state.symbol(name) + extra
         case None:
             pass
-    return MemoryOperation(
+    operation = MemoryOperation(
         context=context,
         instruction=instruction,
         pc=pc,
@@ -277,6 +287,8 @@ def bind(context: Context, instruction: Instruction, pc: int, read_registers: fr
         values=values,
         need_old=need_old,
     )
+    context.counted.append(operation.counts)
+    return operation
 
 
 def _call_parameter(
@@ -288,7 +300,8 @@ def _call_parameter(
     start = address.offset + address.base.offset
     size = form.element.itemsize
     columns = [
-        storage[:, start + size * i : start + size * (i + 1)].view(form.element)[:, 0] for i in range(form.vector)
+        storage[:, start + size * i : start + size * (i + 1)].view(form.element)[:, 0]
+        for i in range(form.vector)
     ]
     if form.access is Access.LOAD:
         items = target.items if isinstance(target, Vector) else (target,)
@@ -307,4 +320,3 @@ def _call_parameter(
                 np.copyto(destination, source, where=group.mask, casting="unsafe")
 
     return move
-

@@ -9,23 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from tilegen.sim import access, warp
+from tilegen.sim.alu import Alu, copy
 from tilegen.sim.context import Context
-from tilegen.sim.decode import Alu, copy, decode
+from tilegen.sim.decode import decode
 from tilegen.sim.faults import SimulationError, UnsupportedInstruction
 from tilegen.sim.form import MEMORY_OPCODES, refuse
 from tilegen.sim.memory import WINDOW_BITS, WINDOWS
-from tilegen.sim.ptx import (
-    Address,
-    Discard,
-    Immediate,
-    Instruction,
-    Negated,
-    Operand,
-    Pair,
-    Register,
-    Symbol,
-    Vector,
-)
+from tilegen.sim.ptx import Instruction, Negated, Register, register_names
 from tilegen.sim.state import Group, State
 
 Array = npt.NDArray[Any]
@@ -88,9 +78,7 @@ def _is_space(state: State, instruction: Instruction) -> Step:
         return np.asarray(number == window if window else (number == 0) | (number > 4))
 
     kind, truth = np.dtype(np.uint64), np.dtype(np.bool_)
-    return bind_alu(
-        state, Alu(test, ((instruction.operands[1], kind),), ((instruction.operands[0], truth),))
-    )
+    return bind_alu(state, Alu(test, ((instruction.operands[1], kind),), ((instruction.operands[0], truth),)))
 
 
 def _guarded(context: Context, step: Step, guard: Register | Negated) -> Step:
@@ -190,21 +178,5 @@ def registers_read(instructions: tuple[Instruction, ...]) -> frozenset[str]:
         for position, operand in enumerate(one.operands):
             if position == 0 and writes_first:
                 continue
-            names.update(_names(operand))
+            names.update(register_names(operand))
     return frozenset(names)
-
-
-def _names(operand: Operand) -> set[str]:
-    match operand:
-        case Register(name):
-            return {name}
-        case Address(base, _):
-            return {base.name} if isinstance(base, Register) else set()
-        case Vector(items):
-            return set().union(*(_names(item) for item in items)) if items else set()
-        case Pair(first, second):
-            return _names(first) | _names(second)
-        case Negated(register):
-            return {register.name}
-        case Immediate() | Symbol() | Discard():
-            return set()

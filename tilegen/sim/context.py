@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from tilegen.sim.faults import Fault, FaultKind, FaultLog
+from tilegen.sim.bounds import Bounds
+from tilegen.sim.faults import Fault, FaultKind
 from tilegen.sim.form import Form
 from tilegen.sim.memory import GLOBAL_BASE, Memory
-from tilegen.sim.report import Access, Space
+from tilegen.sim.report import Access, AccessCounters, Space
 from tilegen.sim.shadow import FIRST, PRIOR, STEP_SHIFT, THREAD_MASK, Actors, Conflicts, Shadow
 from tilegen.sim.state import State
 
 Array = npt.NDArray[Any]
 
-_PAGE = 4096
 
-
-class Context:
+class Context(Bounds):
     """Checks every access of a launch and keeps the shadow memories.
 
     `granules` are log2 of the shadow granule of shared and of global memory; `writable` are the allocations (by
@@ -36,14 +36,12 @@ class Context:
         writable: set[int],
         checks: bool,
     ) -> None:
-        self.state, self.memory = state, memory
-        self.constants, self.parameter_bytes = constants, parameters
-        self.log = FaultLog()
+        super().__init__(state, memory, constants, parameters)
+        # What each memory instruction has counted, asked for at the end.
+        self.counted: list[Callable[[], list[AccessCounters]]] = []
         self.checks = checks
         self.step = 0
         self.step_pc: list[int] = [0]
-        self.starts, self.ends = memory.limits()
-        self.allocation = -1
         self.shared_shift, self.global_shift = granules
         self.writable = writable
         blocks = state.grid[0] * state.grid[1] * state.grid[2]
@@ -90,135 +88,6 @@ class Context:
         """The key that every access so far is not above, and every later one is."""
         return self.next_step(pc) << STEP_SHIFT
 
-    def line(self, pc: int) -> int | None:
-        return self.state.program.instructions[pc].line
-
-    def outside(self, space: Space, addresses: Array, bytes: int) -> Array | None:
-        """Lanes whose access leaves its allocation, or None; notes the allocation where all lanes share one."""
-        if len(addresses) == 0:
-            return None
-        low, high = int(addresses.min()), int(addresses.max()) + bytes
-        if space is not Space.GLOBAL:
-            end = self._space_size(space)
-            if low >= 0 and high <= end:
-                return None
-            return np.asarray((addresses < 0) | (addresses + bytes > end))
-        self.allocation = int(np.searchsorted(self.starts, low, side="right")) - 1
-        if self.allocation >= 0 and high <= self.ends[self.allocation]:
-            return None
-        which = np.searchsorted(self.starts, addresses, side="right") - 1
-        self.allocation = -1
-        wrong = (which < 0) | (addresses + bytes > (self.ends[which] if len(self.ends) else 0))
-        return np.asarray(wrong) if wrong.any() else None
-
-    def _space_size(self, space: Space) -> int:
-        match space:
-            case Space.SHARED:
-                return self.state.shared_bytes
-            case Space.LOCAL:
-                return self.state.program.local_bytes
-            case Space.CONST:
-                return len(self.constants) - 64
-            case _:
-                return len(self.parameter_bytes) - 64
-
-    def report(self, kind: FaultKind, pc: int, index: Array | None, addresses: Array, message: str) -> None:
-        """One fault for all the lanes given; the first is named."""
-        lane = 0 if index is None else int(index[0])
-        self.log.add(
-            Fault(
-                kind,
-                message,
-                self.line(pc),
-                thread=self.state.thread(int(self.state.thread_number[lane])),
-                address=int(addresses[0]),
-                ptx_line=self.state.program.instructions[pc].ptx_line,
-                count=len(addresses),
-            )
-        )
-
-    def misaligned(
-        self, pc: int, index: Array | None, wrong: Array, addresses: Array, space: Space, bytes: int
-    ) -> None:
-        lanes = np.flatnonzero(wrong)
-        address = int(addresses[lanes[0]])
-        where, name, offset = self._place(space, address, bytes)
-        self._located(
-            FaultKind.MISALIGNED,
-            pc,
-            lanes if index is None else index[lanes],
-            address,
-            f"a {bytes}-byte access needs an address that is a multiple of {bytes}: {where}",
-            name,
-            offset,
-        )
-
-    def out_of_bounds(
-        self, pc: int, index: Array | None, wrong: Array, addresses: Array, space: Space, bytes: int, writes: bool
-    ) -> None:
-        lanes = np.flatnonzero(wrong)
-        null = (addresses[lanes] >= 0) & (addresses[lanes] < _PAGE) & (space is Space.GLOBAL)
-        kind = FaultKind.OUT_OF_BOUNDS_WRITE if writes else FaultKind.OUT_OF_BOUNDS_READ
-        for chosen, found in ((lanes[null], FaultKind.NULL_POINTER), (lanes[~null], kind)):
-            if len(chosen) == 0:
-                continue
-            address = int(addresses[chosen[0]])
-            where, name, offset = self._place(space, address, bytes)
-            verb = "writes" if writes else "reads"
-            if found is FaultKind.NULL_POINTER:
-                where, name, offset = f"address {address:#x}", None, None
-            self._located(
-                found,
-                pc,
-                chosen if index is None else index[chosen],
-                address,
-                f"{verb} {bytes} bytes at {where}",
-                name,
-                offset,
-            )
-
-    def _located(
-        self, kind: FaultKind, pc: int, lanes: Array, address: int, message: str, name: str | None, offset: int | None
-    ) -> None:
-        thread = self.state.thread(int(self.state.thread_number[lanes[0]]))
-        self.log.add(
-            Fault(
-                kind,
-                f"{thread} {message}",
-                self.line(pc),
-                thread=thread,
-                address=address,
-                allocation=name,
-                offset=offset,
-                ptx_line=self.state.program.instructions[pc].ptx_line,
-                count=len(lanes),
-            )
-        )
-
-    def _place(self, space: Space, address: int, bytes: int) -> tuple[str, str | None, int | None]:
-        if space is Space.GLOBAL:
-            name, offset, text = self.memory.describe(address, bytes)
-            return text, name, offset
-        if space is Space.SHARED:
-            name, offset = self._shared_variable(address)
-            size = self.state.shared_bytes
-            past = address + bytes - size
-            text = f"byte {address} of shared memory"
-            if past > 0:
-                text += f", {past} bytes past the end of its {size} bytes"
-            if name is not None:
-                text += f" (byte {offset} from the start of `{name}`)"
-            return text, name, offset
-        return f"byte {address} of {space.value} memory ({self._space_size(space)} bytes)", space.value, address
-
-    def _shared_variable(self, address: int) -> tuple[str | None, int | None]:
-        shared = self.state.program.shared
-        below = [(start, name) for name, start in shared.items() if start <= address]
-        if not below:
-            return None, None
-        start, name = max(below)
-        return demangle(name), address - start
-
     def check(self, space: Space, addresses: Array, index: Array | None, form: Form, pc: int) -> None:
         """Races and reads of what was never written; addresses are in bounds and aligned."""
         state = self.state
@@ -246,7 +115,9 @@ class Context:
         else:
             written_to = fresh = True
             shadow, shift = self.shared_shadow, self.shared_shift
-            granules = (addresses + (state.shared_base if index is None else state.shared_base[index])) >> shift
+            granules = (
+                addresses + (state.shared_base if index is None else state.shared_base[index])
+            ) >> shift
         barriers = state.barrier_key if index is None else state.barrier_key[index]
         atomic = form.strong if space is Space.GLOBAL else form.access is Access.ATOMIC
         actors = Actors(threads, barriers, step, atomic)
@@ -370,12 +241,3 @@ class Context:
 
     def _verb(self, pc: int) -> str:
         return {"ld": "reads", "st": "writes"}.get(self.state.program.instructions[pc].parts[0], "updates")
-
-
-def demangle(name: str) -> str:
-    """`_ZZ2trE4tile` (a static of a function) as `tile`; other names as they are."""
-    if not name.startswith("_ZZ"):
-        return name
-    tail = name[name.rfind("E") + 1 :]
-    digits = len(tail) - len(tail.lstrip("0123456789"))
-    return tail[digits : digits + int(tail[:digits])] if digits else name

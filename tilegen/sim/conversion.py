@@ -15,7 +15,7 @@ from tilegen.sim import floating
 
 Array = npt.NDArray[Any]
 
-_ROUND_INTEGER = {"rni": np.rint, "rzi": np.trunc, "rmi": np.floor, "rpi": np.ceil}
+ROUND_INTEGER = {"rni": np.rint, "rzi": np.trunc, "rmi": np.floor, "rpi": np.ceil}
 FLOATS = ("f16", "bf16", "f32", "f64")
 EIGHT_BIT = {"e4m3": ml_dtypes.float8_e4m3fn, "e5m2": ml_dtypes.float8_e5m2}
 
@@ -50,7 +50,7 @@ def narrow(a: Array, kind: str, mode: str = "rn") -> Array:
 
 def float_to_integer(a: Array, mode: str, target: np.dtype[Any], from_f64: bool) -> Array:
     """Rounds to an integer, clamps to the target's range; NaN as the PTX manual's `cvt` says."""
-    whole = _ROUND_INTEGER[mode](a.astype(np.float64))
+    whole = ROUND_INTEGER[mode](a.astype(np.float64))
     info = np.iinfo(target)
     low, high = float(info.min), float(info.max)
     inside = (whole >= low) & (whole < high if info.bits == 64 else whole <= high)
@@ -87,10 +87,10 @@ def saturate_integer(a: Array, target: np.dtype[Any]) -> Array:
     """`cvt.sat` between integer types."""
     info = np.iinfo(target)
     if a.dtype.kind == "u":
-        return np.minimum(a, a.dtype.type(min(info.max, np.iinfo(a.dtype).max))).astype(target)
+        return np.asarray(np.minimum(a, a.dtype.type(min(info.max, np.iinfo(a.dtype).max))).astype(target))
     source = np.iinfo(a.dtype)
     low, high = max(info.min, source.min), min(info.max, source.max)
-    return np.clip(a, a.dtype.type(low), a.dtype.type(high)).astype(target)
+    return np.asarray(np.clip(a, a.dtype.type(low), a.dtype.type(high)).astype(target))
 
 
 def to_eight_bit(a: Array, kind: str) -> Array:

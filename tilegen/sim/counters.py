@@ -30,7 +30,7 @@ def global_sectors(addresses: Array, active: Array, bytes: int) -> Array:
 
 def global_ideal(active: Array, bytes: int) -> Array:
     """Fewest sectors that hold what the active lanes ask for, were each byte asked for once."""
-    return -(-np.count_nonzero(active, axis=1) * bytes // SECTOR)
+    return np.asarray(-(-np.count_nonzero(active, axis=1) * bytes // SECTOR))
 
 
 def shared_ideal(active: Array, bytes: int, wavefronts: Array) -> Array:
@@ -38,13 +38,15 @@ def shared_ideal(active: Array, bytes: int, wavefronts: Array) -> Array:
 
     The second half matters where a wide load is served two groups at a time (`shared_wavefronts`).
     """
-    return np.minimum(-(-np.count_nonzero(active, axis=1) * bytes // 128), wavefronts)
+    return np.asarray(np.minimum(-(-np.count_nonzero(active, axis=1) * bytes // 128), wavefronts))
 
 
 def access_groups(active: Array, bytes: int) -> Array:
     """Groups of lanes with an active lane: the warp, its halves (8 bytes) or its quarters (16 bytes)."""
     groups = _groups(bytes)
-    return np.count_nonzero(np.asarray(active).reshape(-1, groups, 32 // groups).any(axis=2), axis=1)
+    return np.asarray(
+        np.count_nonzero(np.asarray(active).reshape(-1, groups, 32 // groups).any(axis=2), axis=1)
+    )
 
 
 def shared_wavefronts(addresses: Array, active: Array, bytes: int, is_load: bool) -> Array:
@@ -66,10 +68,10 @@ def shared_wavefronts(addresses: Array, active: Array, bytes: int, is_load: bool
     width = size * max(1, bytes // 4)
     depth = _bank_depth(words.reshape(-1, width), valid.reshape(-1, width)).reshape(warps, groups)
     if groups == 1 or not is_load:
-        return depth.sum(axis=1)
+        return np.asarray(depth.sum(axis=1))
     pairs, both = addresses.reshape(warps, 16, 2), active.reshape(warps, 16, 2)
     one_address = ((pairs[:, :, 0] == pairs[:, :, 1]) | ~both.all(axis=2)).all(axis=1)
-    result = depth.sum(axis=1)
+    result = np.asarray(depth.sum(axis=1))
     if one_address.any():
         union = _bank_depth(
             words[one_address].reshape(-1, 2 * width), valid[one_address].reshape(-1, 2 * width)
@@ -88,7 +90,7 @@ def population_count(bits: Array) -> Array:
     )
     pairs = bits - ((bits >> kind(1)) & fives)
     nibbles = (pairs & threes) + ((pairs >> kind(2)) & threes)
-    return (((nibbles + (nibbles >> kind(4))) & fifteens) * ones) >> kind(width - 8)
+    return np.asarray((((nibbles + (nibbles >> kind(4))) & fifteens) * ones) >> kind(width - 8))
 
 
 def _groups(bytes: int) -> int:
@@ -100,15 +102,15 @@ def _distinct(keys: Array, active: Array) -> Array:
     if active.all():
         step = keys[:, 1:] - keys[:, :-1]
         if not (step < 0).any():
-            return 1 + np.count_nonzero(step, axis=1)
+            return np.asarray(1 + np.count_nonzero(step, axis=1))
         ordered = np.sort(keys, axis=1)
-        return 1 + np.count_nonzero(ordered[:, 1:] != ordered[:, :-1], axis=1)
+        return np.asarray(1 + np.count_nonzero(ordered[:, 1:] != ordered[:, :-1], axis=1))
     ordered = np.sort(np.where(active, keys, _NEVER), axis=1)
     fresh = np.empty(ordered.shape, dtype=np.bool_)
     fresh[:, 0] = True
     np.not_equal(ordered[:, 1:], ordered[:, :-1], out=fresh[:, 1:])
     fresh &= ordered != _NEVER
-    return np.count_nonzero(fresh, axis=1)
+    return np.asarray(np.count_nonzero(fresh, axis=1))
 
 
 def _bank_depth(words: Array, valid: Array) -> Array:
@@ -123,11 +125,12 @@ def _bank_depth(words: Array, valid: Array) -> Array:
     slow = np.flatnonzero(hit != lanes)
     if len(slow) == 0:
         return depth
-    if len(slow) == 1 or (words.shape[1] == 32 and valid[slow].all()):
+    if words.shape[1] == BANKS and valid[slow].all():
+        # Lanes at one stride meet in a bank gcd(stride, 32) at a time; stride 0 is a broadcast.
         stride = words[slow, 1:] - words[slow, :-1]
-        even = (stride == stride[:, :1]).all(axis=1) & valid[slow].all(axis=1)
+        even = (stride == stride[:, :1]).all(axis=1)
         common = stride[even, 0].astype(np.int64)
-        depth[slow[even]] = np.where(common == 0, 1, np.gcd(common, BANKS) * words.shape[1] // BANKS)
+        depth[slow[even]] = np.where(common == 0, 1, np.gcd(common, BANKS))
         slow = slow[~even]
         if len(slow) == 0:
             return depth
@@ -143,4 +146,4 @@ def _sorted_depth(words: Array, valid: Array) -> Array:
     fresh &= ordered != _NEVER
     rows = np.arange(len(words))[:, None] * BANKS + (ordered & 31)
     counts = np.bincount(rows[fresh], minlength=len(words) * BANKS)
-    return counts.reshape(-1, BANKS).max(axis=1)
+    return np.asarray(counts.reshape(-1, BANKS).max(axis=1))

@@ -169,7 +169,9 @@ def flush(a: Array) -> Array:
 
 def saturate(a: Array) -> Array:
     """Clamps to [0, 1]; NaN becomes 0 (`.sat`)."""
-    return np.where(np.isnan(a), a.dtype.type(0), np.clip(a, a.dtype.type(0), a.dtype.type(1)) + a.dtype.type(0))
+    zero, one = a.dtype.type(0), a.dtype.type(1)
+    # Adding zero turns -0 into +0.
+    return np.asarray(np.where(np.isnan(a), zero, np.clip(a, zero, one) + zero))
 
 
 def bf16_to_f32(bits: Array) -> Array:
@@ -182,7 +184,7 @@ def f32_to_bf16(value: Array) -> Array:
     """float32 to bfloat16 bits, to nearest even; NaN becomes 0x7fff as on the hardware."""
     bits = np.asarray(value, dtype=np.float32).view(np.uint32)
     rounded = (bits + np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1))) >> np.uint32(16)
-    return np.where(np.isnan(value), np.uint16(0x7FFF), rounded.astype(np.uint16))
+    return np.asarray(np.where(np.isnan(value), np.uint16(0x7FFF), rounded.astype(np.uint16)))
 
 
 def f64_to_bf16(value: Array) -> Array:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tilegen.sim import atomics
-from tilegen.sim.decode import DTYPES
+from tilegen.sim.alu import DTYPES
 from tilegen.sim.faults import UnsupportedInstruction
 from tilegen.sim.ptx import Instruction
 from tilegen.sim.report import Access, Space

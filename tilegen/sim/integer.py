@@ -19,16 +19,14 @@ def unsigned(kind: np.dtype[Any]) -> np.dtype[Any]:
 def shift_left(a: Array, b: Array) -> Array:
     """`shl`: amounts of the width or more give 0."""
     width = a.dtype.itemsize * 8
-    return np.where(b >= width, a.dtype.type(0), a << np.minimum(b, width - 1).astype(a.dtype))
+    return np.asarray(np.where(b >= width, a.dtype.type(0), a << np.minimum(b, width - 1).astype(a.dtype)))
 
 
 def shift_right(a: Array, b: Array) -> Array:
     """`shr`: amounts of the width or more give 0, or the sign."""
     width = a.dtype.itemsize * 8
     moved = a >> np.minimum(b, width - 1).astype(a.dtype)
-    if a.dtype.kind == "i":
-        return np.asarray(moved)
-    return np.where(b >= width, a.dtype.type(0), moved)
+    return np.asarray(moved if a.dtype.kind == "i" else np.where(b >= width, a.dtype.type(0), moved))
 
 
 def multiply_high(a: Array, b: Array) -> Array:
@@ -118,7 +116,7 @@ def bit_field_extract(a: Array, position: Array, length: Array) -> Array:
         return np.asarray(field)
     top = np.minimum(position.astype(np.int64) + length - 1, width - 1)
     sign = (shift_right(a, np.maximum(top, 0).astype(np.uint32)) & a.dtype.type(1)).astype(np.bool_)
-    return np.where((length > 0) & sign, field | ~mask, field).astype(a.dtype)
+    return np.asarray(np.where((length > 0) & sign, field | ~mask, field).astype(a.dtype))
 
 
 def bit_field_insert(a: Array, b: Array, position: Array, length: Array) -> Array:

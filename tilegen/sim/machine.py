@@ -1,4 +1,4 @@
-"""Runs a program over chunks of blocks: the threads with the least position go next, barriers hold a block's threads."""
+"""Runs a program over chunks of blocks: threads with the least position go next, barriers hold a block's threads."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from tilegen.sim import warp
-from tilegen.sim.access import MemoryOperation
+from tilegen.sim.alu import DTYPES
 from tilegen.sim.bind import Step, bind, is_control, is_warp_sync, registers_read
 from tilegen.sim.context import Context
-from tilegen.sim.decode import DTYPES
 from tilegen.sim.faults import Fault, FaultKind, RunawayLimit, UnsupportedInstruction
 from tilegen.sim.ptx import Immediate, Instruction, Operand
 from tilegen.sim.state import Group
@@ -45,7 +44,6 @@ class Machine:
         self.thread_instructions = 0
         self.warp_instructions = 0
         self.barriers = 0
-        self.operations: list[MemoryOperation] = []
         self.segments: dict[int, Segment] = {}
         self.pending: dict[int, Array] = {}
         self.waiting: dict[int, Array] = {}
@@ -60,15 +58,7 @@ class Machine:
             if is_control(instruction) and not is_warp_sync(instruction):
                 self._validate(instruction)
                 continue
-            step = bind(context, instruction, pc, read)
-            self.steps[pc] = step
-        self._collect(read)
-
-    def _collect(self, read: frozenset[str]) -> None:
-        for step in self.steps.values():
-            inner = getattr(step, "__closure__", None) or ()
-            candidates = [step, *(cell.cell_contents for cell in inner)]
-            self.operations += [one for one in candidates if isinstance(one, MemoryOperation)]
+            self.steps[pc] = bind(context, instruction, pc, read)
 
     def _validate(self, instruction: Instruction) -> None:
         opcode, parts = instruction.parts[0], instruction.parts
@@ -316,8 +306,7 @@ class Machine:
             if short.any():
                 self._report_exited(pc, short, live)
         for pc in pcs[1:]:
-            per_block = [np.bincount(self.state.lane_block[parts[one]], minlength=self.state.blocks) for one in (pcs[0], pc)]
-            both = np.flatnonzero((per_block[0] > 0) & (per_block[1] > 0))
+            both = np.intersect1d(self.state.lane_block[parts[pcs[0]]], self.state.lane_block[parts[pc]])
             if len(both):
                 self._report_diverged(pcs[0], pc, parts, int(both[0]), len(both))
 
@@ -341,7 +330,9 @@ class Machine:
             )
         )
 
-    def _report_diverged(self, first: int, second: int, parts: dict[int, Array], block: int, count: int) -> None:
+    def _report_diverged(
+        self, first: int, second: int, parts: dict[int, Array], block: int, count: int
+    ) -> None:
         state = self.state
         lanes = [int(np.flatnonzero(parts[one] & (state.lane_block == block))[0]) for one in (first, second)]
         me, other = (state.thread(int(state.thread_number[one])) for one in lanes)
@@ -403,7 +394,10 @@ class Machine:
         if len(values) != 1:
             instruction = self.program.instructions[pc]
             raise UnsupportedInstruction(
-                instruction.text, instruction.ptx_line, instruction.line, "barrier number that differs by thread"
+                instruction.text,
+                instruction.ptx_line,
+                instruction.line,
+                "barrier number that differs by thread",
             )
         return int(values[0])
 
@@ -414,11 +408,18 @@ class Machine:
             lanes = np.flatnonzero(self.waiting[pc])
             blocks = np.unique(self.state.lane_block[lanes])
             elsewhere = [
-                one for one in pcs if one != pc and np.isin(self.state.lane_block[self.waiting[one]], blocks).any()
+                one
+                for one in pcs
+                if one != pc and np.isin(self.state.lane_block[self.waiting[one]], blocks).any()
             ]
             if elsewhere and elsewhere[0] > pc:
-                self._report_diverged(pc, elsewhere[0], self.waiting, int(
-                    np.intersect1d(blocks, self.state.lane_block[self.waiting[elsewhere[0]]])[0]), len(blocks))
+                self._report_diverged(
+                    pc,
+                    elsewhere[0],
+                    self.waiting,
+                    int(np.intersect1d(blocks, self.state.lane_block[self.waiting[elsewhere[0]]])[0]),
+                    len(blocks),
+                )
             elif not elsewhere:
                 self.context.report(FaultKind.DEADLOCK, pc, lanes, lanes, "barrier that can never complete")
         for mask in self.waiting.values():

@@ -54,7 +54,7 @@ class Memory:
         if any(one.name == name for one in self.allocations):
             raise ValueError(f"an allocation named `{name}` exists already")
         content = None if isinstance(data, int | np.integer) else np.ascontiguousarray(data)
-        size = int(data) if content is None else content.nbytes  # type: ignore[arg-type]
+        size = int(data) if content is None else content.nbytes
         if size < 0 or misalign < 0:
             raise ValueError("size and misalign must not be negative")
         offset = -(-self._end // _ALIGN) * _ALIGN + misalign

@@ -202,9 +202,7 @@ def _order(
     code: list[Instruction | Label], tables: dict[str, tuple[str, ...]]
 ) -> tuple[tuple[Instruction, ...], tuple[int, ...], tuple[tuple[int, ...], ...], frozenset[int]]:
     blocks = _blocks(code, tables)
-    successors = [
-        [*one.branch, *([one.follow] if one.follow >= 0 else [])] for one in blocks
-    ]
+    successors = [[*one.branch, *([one.follow] if one.follow >= 0 else [])] for one in blocks]
     order = _topological(list(range(len(blocks))), successors, 0)
     start_of: dict[int, int] = {}
     position = 0

@@ -5,10 +5,9 @@ Reads of memory that no store can reach need not be remembered for race detectio
 
 from __future__ import annotations
 
-from tilegen.sim.bind import _names
 from tilegen.sim.form import MEMORY_OPCODES, parse_form
 from tilegen.sim.program import Program
-from tilegen.sim.ptx import Address, Instruction, Operand, Pair, Register, Symbol, Vector
+from tilegen.sim.ptx import Address, Instruction, Operand, Pair, Register, Symbol, Vector, register_names
 from tilegen.sim.report import Access, Space
 
 UNKNOWN = "?"
@@ -65,7 +64,9 @@ def _flow(one: Instruction, origins: dict[str, set[str]], program: Program) -> l
     found: set[str] = set()
     if one.parts[0] in ("ld", "ldu", "atom"):
         address = one.operands[1]
-        is_parameter = "param" in one.parts and isinstance(address, Address) and isinstance(address.base, Symbol)
+        is_parameter = (
+            "param" in one.parts and isinstance(address, Address) and isinstance(address.base, Symbol)
+        )
         if is_parameter:
             assert isinstance(address, Address) and isinstance(address.base, Symbol)
             name = address.base.name
@@ -86,7 +87,7 @@ def _origins(operand: Operand, origins: dict[str, set[str]]) -> set[str]:
     if isinstance(operand, Vector):
         return set().union(*(_origins(item, origins) for item in operand.items)) if operand.items else set()
     found: set[str] = set()
-    for name in _names(operand):
+    for name in register_names(operand):
         found |= origins.get(name, set())
     return found
 

@@ -117,7 +117,9 @@ class Shadow:
             recent = previous >= FIRST
             if not recent.any():
                 return None
-            same_block = (previous & THREAD_MASK) // self.block_threads == actors.threads // self.block_threads
+            same_block = (
+                previous & THREAD_MASK
+            ) // self.block_threads == actors.threads // self.block_threads
             recent &= ~same_block | (previous > actors.barriers)
         recent &= (previous ^ actors.threads) & THREAD_MASK != 0
         if actors.atomic:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,12 +13,13 @@ import numpy.typing as npt
 from tilegen.sim.context import Context
 from tilegen.sim.faults import Fault, FaultKind, Index3, RunawayLimit, SimulationError
 from tilegen.sim.machine import Machine
-from tilegen.sim.memory import WINDOWS, Memory
+from tilegen.sim.memory import GLOBAL_BASE, WINDOW_BITS, Memory
+from tilegen.sim.parse import parse
 from tilegen.sim.program import Program, build
 from tilegen.sim.provenance import UNKNOWN, granules, stored_through
-from tilegen.sim.ptx import PtxModule, Variable, parse
+from tilegen.sim.ptx import PtxModule, Variable
 from tilegen.sim.report import Report, total
-from tilegen.sim.state import State, _parameter_offsets
+from tilegen.sim.state import State, parameter_offsets
 
 DEFAULT_LIMIT = 4_000_000_000
 # Lanes per chunk: large enough to amortise a NumPy call, small enough that registers stay in the caches.
@@ -85,9 +87,17 @@ def simulate(
     padded = -(-threads // 32) * 32
     blocks = launch.grid[0] * launch.grid[1] * launch.grid[2]
     chunk = max(1, min(blocks, CHUNK_LANES // padded))
-    state = State(program, launch.grid, launch.block, chunk, shared, parameters.tobytes(), symbols.__getitem__)
+    state = State(
+        program, launch.grid, launch.block, chunk, shared, parameters.tobytes(), symbols.__getitem__
+    )
     context = Context(
-        state, memory, constants, parameters, granules(program), _writable(program, memory, parameters, symbols), checks
+        state,
+        memory,
+        constants,
+        parameters,
+        granules(program),
+        _writable(program, memory, parameters, symbols),
+        checks,
     )
     machine = Machine(context, DEFAULT_LIMIT if max_instructions is None else max_instructions)
     with np.errstate(all="ignore"):
@@ -96,12 +106,14 @@ def simulate(
                 machine.run(first, min(chunk, blocks - first))
         except RunawayLimit:
             context.log.add(
-                Fault(FaultKind.RUNAWAY, f"stopped after {machine.thread_instructions} thread-instructions", None)
+                Fault(
+                    FaultKind.RUNAWAY,
+                    f"stopped after {machine.thread_instructions} thread-instructions",
+                    None,
+                )
             )
     context.finish()
-    accesses = tuple(
-        counts for operation in machine.operations for counts in operation.counts()
-    )
+    accesses = tuple(counts for counted in context.counted for counts in counted())
     counters = total(accesses, machine.barriers, machine.warp_instructions, machine.thread_instructions)
     return Report(tuple(context.log), counters, accesses, machine.thread_instructions)
 
@@ -118,8 +130,10 @@ def _check_launch(launch: Launch) -> None:
 
 def _pack(program: Program, arguments: Sequence[bytes | int | float | np.generic]) -> npt.NDArray[np.uint8]:
     if len(arguments) != len(program.parameters):
-        raise ValueError(f"`{program.name}` takes {len(program.parameters)} arguments, {len(arguments)} given")
-    offsets = _parameter_offsets(program)
+        raise ValueError(
+            f"`{program.name}` takes {len(program.parameters)} arguments, {len(arguments)} given"
+        )
+    offsets = parameter_offsets(program)
     end = max((offsets[one.name] + one.size for one in program.parameters), default=0)
     buffer = np.zeros(-(-end // 16) * 16 + 64, dtype=np.uint8)
     for parameter, argument in zip(program.parameters, arguments, strict=True):
@@ -140,9 +154,11 @@ def _raw(argument: bytes | int | float | np.generic, parameter: Variable) -> byt
         return argument.tobytes()
     if isinstance(argument, int):
         return (argument & ((1 << (8 * parameter.size)) - 1)).to_bytes(parameter.size, "little")
-    kinds = {2: np.float16, 4: np.float32, 8: np.float64}
+    kinds: dict[int, type[np.floating[Any]]] = {2: np.float16, 4: np.float32, 8: np.float64}
     if parameter.size not in kinds:
-        raise ValueError(f"argument for `{parameter.name}` is a float, the parameter has {parameter.size} bytes")
+        raise ValueError(
+            f"argument for `{parameter.name}` is a float, the parameter has {parameter.size} bytes"
+        )
     return kinds[parameter.size](argument).tobytes()
 
 
@@ -183,13 +199,15 @@ def _writable(
     if UNKNOWN in names:
         return every
     starts, ends = memory.limits()
-    offsets = _parameter_offsets(program)
+    offsets = parameter_offsets(program)
     sizes = {one.name: one.size for one in program.parameters}
     addresses: list[int] = [symbols[name] for name in names if name in symbols]
     for name in names & set(offsets):
         start = offsets[name]
-        words = parameters[start : start + sizes[name] // 8 * 8].view("<u8") if start % 8 == 0 else []
-        addresses += [int(word) for word in words if int(word) >> 40 == 0x7F]
+        for at in range(start, start + sizes[name] - 7, 8):
+            word = int.from_bytes(parameters[at : at + 8].tobytes(), "little")
+            if word >> WINDOW_BITS == GLOBAL_BASE >> WINDOW_BITS:
+                addresses.append(word)
     found: set[int] = set()
     for address in addresses:
         inside = np.flatnonzero((starts <= address) & (address < ends))
@@ -197,6 +215,3 @@ def _writable(
             return every
         found.add(int(inside[0]))
     return found
-
-
-__all__ = ["WINDOWS", "Launch", "Module", "load_module", "simulate"]

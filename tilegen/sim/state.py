@@ -16,7 +16,12 @@ from tilegen.sim.program import Program
 from tilegen.sim.ptx import Immediate, Operand, Register, Symbol, type_size
 
 Array = npt.NDArray[Any]
-_REGISTER_DTYPE = {1: np.dtype("u1"), 2: np.dtype("u2"), 4: np.dtype("u4"), 8: np.dtype("u8")}
+_REGISTER_DTYPE: dict[int, np.dtype[Any]] = {
+    1: np.dtype("u1"),
+    2: np.dtype("u2"),
+    4: np.dtype("u4"),
+    8: np.dtype("u8"),
+}
 
 
 class Group:
@@ -77,7 +82,7 @@ class State:
         self.shared_bytes = shared_bytes
         self.shared_stride = max(16, -(-shared_bytes // 16) * 16)
         self.parameters = parameters
-        self.parameter_offsets = _parameter_offsets(program)
+        self.parameter_offsets = parameter_offsets(program)
         self._symbols = symbols
         self.lane_number = np.arange(self.lanes, dtype=np.int64)
         self.lane_block = self.lane_number // self.padded
@@ -89,7 +94,8 @@ class State:
         self.local_base = self.lane_number * self.local_stride
         self.registers: dict[str, Array] = {}
         self.call_storage = {
-            name: np.zeros((self.lanes, size), dtype=np.uint8) for name, size in program.call_parameters.items()
+            name: np.zeros((self.lanes, size), dtype=np.uint8)
+            for name, size in program.call_parameters.items()
         }
         self.valid = self.lane_thread < self.threads
         self.alive = self.valid.copy()
@@ -117,9 +123,9 @@ class State:
         self._special["%ctaid.z"][:] = number // (x * y)
 
     def _specials(self) -> dict[str, Any]:
-        kind = np.uint32
+        kind: type[np.uint32] = np.uint32
         thread = np.minimum(self.lane_thread, self.threads - 1)
-        x, y, z = self.block
+        x, y, _ = self.block
         lane = (self.lane_thread & 31).astype(kind)
         values: dict[str, Any] = {
             "%tid.x": (thread % x).astype(kind),
@@ -143,7 +149,7 @@ class State:
         for axis, name in enumerate("xyz"):
             values[f"%ntid.{name}"] = kind(self.block[axis])
             values[f"%nctaid.{name}"] = kind(self.grid[axis])
-            values[f"%ctaid.{name}"] = np.zeros(self.lanes, dtype=kind)
+            values[f"%ctaid.{name}"] = np.zeros(self.lanes, dtype=np.uint32)
         return values
 
     def register(self, name: str) -> Array:
@@ -153,7 +159,7 @@ class State:
             kind = self.program.registers.get(name, "pred" if name == "%cc" else "")
             if not kind:
                 raise SimulationError(f"unknown register {name}")
-            dtype = np.dtype("?") if kind == "pred" else _REGISTER_DTYPE[type_size(kind)]
+            dtype: np.dtype[Any] = np.dtype("?") if kind == "pred" else _REGISTER_DTYPE[type_size(kind)]
             found = self.registers[name] = np.zeros(self.lanes, dtype=dtype)
         return found
 
@@ -171,7 +177,9 @@ class State:
                     special = self._special.get(name)
                     if special is None:
                         raise SimulationError(f"unknown special register {name}")
-                    return _narrow_view(special, kind) if isinstance(special, np.ndarray) else kind.type(special)
+                    return (
+                        _narrow_view(special, kind) if isinstance(special, np.ndarray) else kind.type(special)
+                    )
                 return _narrow_view(self.register(name), kind)
             case _:
                 raise SimulationError(f"operand {operand} cannot be read here")
@@ -208,7 +216,8 @@ def _unravel(number: int, extents: Index3) -> Index3:
     return number % x, number // x % y, number // (x * y)
 
 
-def _parameter_offsets(program: Program) -> dict[str, int]:
+def parameter_offsets(program: Program) -> dict[str, int]:
+    """Byte offset of each kernel parameter in parameter space."""
     offsets: dict[str, int] = {}
     end = 0
     for parameter in program.parameters:
@@ -245,4 +254,3 @@ def _narrow_view(storage: Array, kind: np.dtype[Any]) -> Array:
         raise SimulationError(f"register narrower than {kind}")
     view: Array = storage.view(kind)[:: storage.dtype.itemsize // kind.itemsize]
     return view
-

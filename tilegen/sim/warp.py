@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tilegen.sim.alu import DTYPES
 from tilegen.sim.context import Context
-from tilegen.sim.decode import DTYPES
 from tilegen.sim.faults import FaultKind
 from tilegen.sim.form import refuse
 from tilegen.sim.ptx import Immediate, Instruction, Negated, Operand, Pair
