@@ -84,3 +84,16 @@ def test_a_process_with_a_cached_table_imports_little(cache: Path) -> None:
     assert "numpy" not in first.stdout
     second = subprocess.run(command, capture_output=True, text=True, check=True)
     assert second.stdout.strip() == "[]"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems ask platformdirs")
+@pytest.mark.parametrize("base", [None, "", "relative", "/somewhere"])
+def test_the_directory_is_that_of_platformdirs(monkeypatch: pytest.MonkeyPatch, base: str | None) -> None:
+    import platformdirs
+
+    monkeypatch.delenv("TILEGEN_CACHE_DIR", raising=False)
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    if base is not None:
+        monkeypatch.setenv("XDG_CACHE_HOME", base)
+    expected = platformdirs.user_cache_path("tilegen")
+    assert table._cache_directory() == (Path.home() / ".cache/tilegen" if base == "relative" else expected)
