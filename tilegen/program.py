@@ -57,39 +57,54 @@ class Program:
     def nest(self) -> Nest:
         return self.plans[0].nest
 
-    def shape(self, sizes: Mapping[str, int], strides: Mapping[str, int], pointers: Mapping[str, int]) -> LaunchShape | None:
+    def shape(
+        self,
+        sizes: Mapping[str, int],
+        strides: Mapping[str, int],
+        pointers: Mapping[str, int],
+        scalars: Mapping[str, int] | None = None,
+    ) -> LaunchShape | None:
         """The variant to launch: what the C launcher would choose.
 
         `sizes`: every size (compile-time ones too); `strides`: those taken from arrays, by parameter name, in elements;
-        `pointers`: addresses by pointer name. None where there is nothing to compute. Raises LaunchRefused.
+        `pointers`: addresses by pointer name; `scalars`: integer scalars that indices may use. None where there is nothing to compute. Raises LaunchRefused.
         """
-        values = {**self.nest.constants, **sizes, **strides}
+        values = {**self.nest.constants, **sizes, **strides, **(scalars or {})}
         if any(evaluate(a.extent, values) <= 0 for a in self.nest.axes):
             return None
         for pointer in self.nest.pointers:
             if pointer.align is not None and pointers[pointer.name] % pointer.align:
-                raise LaunchRefused(f"`{pointer.name}` is not aligned to {pointer.align} bytes, as the spec promises")
+                raise LaunchRefused(
+                    f"`{pointer.name}` is not aligned to {pointer.align} bytes, as the spec promises"
+                )
         if self.schedule.bounds is Bounds.EXACT:
             for tile in self.plans[-1].tiles:
                 extent = evaluate(tile.extent, values)
                 if extent % tile.tile:
                     raise LaunchRefused(
-                        f"`bounds exact` needs `{tile.axis}` to be a multiple of its tile: {extent} is not one of {tile.tile}"
+                        f"`bounds exact` needs `{tile.axis}` to be a multiple of its tile: "
+                        f"{extent} is not one of {tile.tile}"
                     )
         for number, plan in enumerate(self.plans):
             if all(holds(c, values, pointers) for c in plan.conditions):
                 return self._shape(number, plan, values, pointers)
         raise LaunchRefused("no variant of the kernel fits these arguments")
 
-    def _shape(self, number: int, plan: Plan, values: Mapping[str, int], pointers: Mapping[str, int]) -> LaunchShape:
+    def _shape(
+        self, number: int, plan: Plan, values: Mapping[str, int], pointers: Mapping[str, int]
+    ) -> LaunchShape:
         narrow = all(holds(c, values, pointers) for c in plan.fits_i32)
         wanted = self.schedule.index
         if wanted is IndexType.I32 and not narrow:
-            raise LaunchRefused("`index i32` does not reach the last element of these arrays; use `index auto`")
+            raise LaunchRefused(
+                "`index i32` does not reach the last element of these arrays; use `index auto`"
+            )
         index = "int" if narrow and wanted is not IndexType.I64 else "long long"
         blocks = evaluate(plan.blocks, values)
         if blocks > self.target.max_grid[0]:
-            raise LaunchRefused(f"{blocks} blocks are more than a grid may have ({self.target.max_grid[0]}); use a larger tile")
+            raise LaunchRefused(
+                f"{blocks} blocks are more than a grid may have ({self.target.max_grid[0]}); use a larger tile"
+            )
         return LaunchShape(
             plan=number,
             index=index,

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tilegen.cache_folder import cache_folder
 from tilegen.parse import table
 
 TRANSPOSE = Path(__file__).parent.parent / "data/language/transpose.tile"
@@ -96,4 +97,4 @@ def test_the_directory_is_that_of_platformdirs(monkeypatch: pytest.MonkeyPatch, 
     if base is not None:
         monkeypatch.setenv("XDG_CACHE_HOME", base)
     expected = platformdirs.user_cache_path("tilegen")
-    assert table._cache_directory() == (Path.home() / ".cache/tilegen" if base == "relative" else expected)
+    assert cache_folder() == (Path.home() / ".cache/tilegen" if base == "relative" else expected)

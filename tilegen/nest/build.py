@@ -37,9 +37,7 @@ def build_nest(kernel: Kernel, constants: Mapping[str, int] | None = None) -> Ne
     first = kernel.assigns[0]
     require_shared_space(kernel, first)
 
-    axes = tuple(
-        NestAxis(a.name, substitute(a.upper - a.lower, values)) for a in first.axes
-    )
+    axes = tuple(NestAxis(a.name, substitute(a.upper - a.lower, values)) for a in first.axes)
     shift = {a.name: sym(a.name) + substitute(a.lower, values) for a in first.axes}
     builder = _Builder(kernel, values, shift)
     stores = tuple(builder.store(a, closed[str(n)]) for n, a in enumerate(kernel.assigns))
@@ -88,7 +86,9 @@ def _not_yet(message: str, span: Span) -> Diagnostic:
         message,
         span,
         notes=("this version generates copies, permutations, layout changes and elementwise expressions",),
-        helps=("`tilegen check` and the NumPy reference accept this kernel; generation follows in a later version",),
+        helps=(
+            "`tilegen check` and the NumPy reference accept this kernel; generation follows in a later version",
+        ),
     )
 
 
@@ -119,9 +119,16 @@ def require_in_place(kernel: Kernel, stores: tuple[Store, ...], loads: Mapping[R
     written = {s.access.pointer: s.access for s in stores}
     for read, access in loads.items():
         target = written.get(access.pointer)
-        if target is not None and (access.checked or access.address != target.address or access.member != target.member):
+        if target is not None and (
+            access.checked or access.address != target.address or access.member != target.member
+        ):
             inout = kernel.tensor(read.tensor).role is Role.INOUT
-            if inout and access.member != target.member and access.address == target.address and not access.checked:
+            if (
+                inout
+                and access.member != target.member
+                and access.address == target.address
+                and not access.checked
+            ):
                 continue
             raise SpecError(
                 [
@@ -129,7 +136,9 @@ def require_in_place(kernel: Kernel, stores: tuple[Store, ...], loads: Mapping[R
                         "TG0703",
                         f"`{read.tensor}` is read at another element than the one written",
                         read.span,
-                        notes=("every read must see the value from before the launch; another thread may have written",),
+                        notes=(
+                            "every read must see the value from before the launch; another thread may have written",
+                        ),
                         helps=(f"read from an `in` tensor and write `{read.tensor}` as `out`",),
                     )
                 ]
@@ -167,7 +176,9 @@ class _Builder:
 
     def _stride(self, tensor: Tensor, dimension: int) -> Expr:
         stride = tensor.strides[dimension]
-        return sym(stride_symbol(tensor.name, dimension)) if stride is None else substitute(stride, self.values)
+        return (
+            sym(stride_symbol(tensor.name, dimension)) if stride is None else substitute(stride, self.values)
+        )
 
     def _access(
         self, tensor: Tensor, index: list[Expr], checked: list[CheckedIndex], field: str | None, dtype: DType
@@ -194,7 +205,15 @@ class _Builder:
         for tensor in self.kernel.tensors:
             for name, field in pointer_names(tensor):
                 found.append(
-                    Pointer(name, tensor.name, field, pointee(tensor, field), name in read, name in written, tensor.align)
+                    Pointer(
+                        name,
+                        tensor.name,
+                        field,
+                        pointee(tensor, field),
+                        name in read,
+                        name in written,
+                        tensor.align,
+                    )
                 )
         return tuple(found)
 

@@ -59,7 +59,9 @@ def substitute_axes(value: Value, replacements: Mapping[str, Expr]) -> Value:
             case Read():
                 return replace(
                     node,
-                    indices=tuple(substitute(i, replacements) if isinstance(i, Expr) else i for i in node.indices),
+                    indices=tuple(
+                        substitute(i, replacements) if isinstance(i, Expr) else i for i in node.indices
+                    ),
                 )
             case LocalRead():
                 return replace(node, indices=tuple(substitute(i, replacements) for i in node.indices))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 
-from tilegen.algebra import ZERO, Expr, linear_parts, substitute, symbols, sym
+from tilegen.algebra import ZERO, Expr, linear_parts, substitute, sym, symbols
 from tilegen.nest.affine import depends_on
 from tilegen.nest.model import Access, Nest, NestAxis
 from tilegen.spec import IndexValue, walk
@@ -52,13 +52,20 @@ def _end_to_end(nest: Nest, outer: NestAxis, inner: NestAxis) -> bool:
             return False
     names = {outer.name, inner.name}
     used = (
-        symbols(node.index) for store in nest.stores for node in walk(store.value) if isinstance(node, IndexValue)
+        symbols(node.index)
+        for store in nest.stores
+        for node in walk(store.value)
+        if isinstance(node, IndexValue)
     )
     return not any(names & {s for n in u for s in symbols(nest.axis_values.get(n, ZERO)) | {n}} for u in used)
 
 
 def _merge(nest: Nest, outer: NestAxis, inner: NestAxis) -> Nest:
-    taken = {a.name for a in nest.axes} | {s.name for s in nest.kernel.sizes} | {t.name for t in nest.kernel.tensors}
+    taken = (
+        {a.name for a in nest.axes}
+        | {s.name for s in nest.kernel.sizes}
+        | {t.name for t in nest.kernel.tensors}
+    )
     name = f"{outer.name}{inner.name}"
     while name in taken:
         name += "_"

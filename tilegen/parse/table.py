@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 import zlib
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+from tilegen.cache_folder import cache_folder
 
 _GRAMMAR = Path(__file__).parent.parent / "grammar" / "tile.lark"
 
@@ -52,7 +53,7 @@ def load_table() -> Table:
     # This module says how a grammar becomes a table, so a change of it makes another table as well. The name keeps
     # versions apart; whether a file is the right one is decided by comparing `made_from`.
     made_from = Path(__file__).read_text(encoding="utf-8") + grammar
-    path = _cache_directory() / f"grammar-{zlib.crc32(made_from.encode()):08x}.json"
+    path = cache_folder() / f"grammar-{zlib.crc32(made_from.encode()):08x}.json"
     try:
         return _decode(json.loads(path.read_text(encoding="utf-8")), made_from)
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
@@ -60,19 +61,6 @@ def load_table() -> Table:
     data = _build(grammar) | {"made_from": made_from}
     _store(path, json.dumps(data, separators=(",", ":")))
     return _decode(data, made_from)
-
-
-def _cache_directory() -> Path:
-    chosen = os.environ.get("TILEGEN_CACHE_DIR")
-    if chosen:
-        return Path(chosen)
-    platform: str = sys.platform  # not compared in place: mypy would call the rest unreachable
-    if platform == "linux":  # what platformdirs says too, without the 7 ms that importing it takes
-        base = os.environ.get("XDG_CACHE_HOME", "")
-        return Path(base if os.path.isabs(base) else os.path.expanduser("~/.cache"), "tilegen")
-    from platformdirs import user_cache_path
-
-    return user_cache_path("tilegen")
 
 
 def _store(path: Path, text: str) -> None:

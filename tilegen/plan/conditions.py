@@ -51,7 +51,7 @@ def index_conditions(nest: Nest) -> tuple[AtMost, ...]:
     Counts strides, not elements; overestimates where terms cancel (a flip), which costs speed, never correctness.
     """
     extents = {a.name: a.extent for a in nest.axes}
-    signed = {stride_symbol(t, d) for t, d in nest.dynamic_strides}
+    signed = {stride_symbol(t, d) for t, d in nest.dynamic_strides} | {s.name for s in nest.kernel.scalars}
     conditions: dict[AtMost, None] = {}
     for access in (*(s.access for s in nest.stores), *nest.load_accesses()):
         limits = extents | {c.symbol: c.extent for c in access.checked}

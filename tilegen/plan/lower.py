@@ -95,7 +95,9 @@ def vector_axis(nest: Nest, schedule: Schedule) -> tuple[str, int] | None:
         return None
     axis = None
     for access, width in wide:
-        axis = next((x.name for x in nest.axes if (s := step_of(nest, access, x.name, width)) and s.step == 1), None)
+        axis = next(
+            (x.name for x in nest.axes if (s := step_of(nest, access, x.name, width)) and s.step == 1), None
+        )
         if axis is not None:
             break
     for access, width in wide:
@@ -123,7 +125,11 @@ def _not_along(
         fact = f"neighbours of `{tensor}`{along} are not side by side: its address is {access.address}"
         action = f"add `stage {tensor}`, or name the tensors that should be vectors: `vector NAME = {width}`"
     return Diagnostic(
-        "TG0607", f"`{tensor}` cannot be accessed {width} elements at a time", schedule.span("vector"), (fact,), (action,)
+        "TG0607",
+        f"`{tensor}` cannot be accessed {width} elements at a time",
+        schedule.span("vector"),
+        (fact,),
+        (action,),
     )
 
 
@@ -208,7 +214,9 @@ def unrolled(sweep: Sweep, schedule: Schedule) -> Sweep:
                             "a thread loops along "
                             + (", ".join(f"`{a}`" for a in sorted(looping)) if looping else "no axis"),
                         ),
-                        helps=(f"give the tile more points along `{axis}` than there are threads, or leave `unroll` out",),
+                        helps=(
+                            f"give the tile more points along `{axis}` than there are threads, or leave `unroll` out",
+                        ),
                     )
                 ]
             )
@@ -216,7 +224,12 @@ def unrolled(sweep: Sweep, schedule: Schedule) -> Sweep:
 
 
 def _load(
-    box: StageBox, threads: int, tiles: tuple[TileAxis, ...], compute: Sweep, target: Target, schedule: Schedule
+    box: StageBox,
+    threads: int,
+    tiles: tuple[TileAxis, ...],
+    compute: Sweep,
+    target: Target,
+    schedule: Schedule,
 ) -> Load:
     order = [(a, n // box.across[1] if box.across and a == box.across[0] else n) for a, n in box.order]
     sweep = distribute(order, threads, (box.fast, box.width) if box.width > 1 else None)
@@ -279,7 +292,9 @@ def require_shared_memory(plan: Plan) -> None:
 
 def coordinates_at(plan: Plan, axis: str) -> Expr:
     """The global coordinate of an axis over its tile's origin and the in-tile coordinate."""
-    return sym(f"@origin_{axis}") + sym(f"@tile_{axis}") if plan.tile(axis).tile > 1 else sym(f"@origin_{axis}")
+    return (
+        sym(f"@origin_{axis}") + sym(f"@tile_{axis}") if plan.tile(axis).tile > 1 else sym(f"@origin_{axis}")
+    )
 
 
 __all__ = ["expr", "plan_map", "substitute"]

@@ -81,7 +81,8 @@ def require_one_to_one(box: StageBox, buffer: Buffer) -> None:
                 f"a swizzle of rows of {extent} elements is not one-to-one",
                 box.stage.span,
                 notes=(
-                    f"a row along `{axis}` has {chunks} chunks of {buffer.chunk}; exclusive or permutes only a power of two",
+                    f"a row along `{axis}` has {chunks} chunks of {buffer.chunk}; "
+                    "exclusive or permutes only a power of two",
                 ),
                 helps=(
                     f"use `{axis} = {power * buffer.chunk}` or `{axis} = {2 * power * buffer.chunk}` in `tile`, "

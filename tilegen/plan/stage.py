@@ -62,11 +62,21 @@ def box_of(
     if members:
         order = ((FIELD, members), *order)
     if not order:
-        raise SpecError([_cannot(stage, f"the tile holds one element of `{stage.tensor}`", "name a `tile` of several")])
+        raise SpecError(
+            [_cannot(stage, f"the tile holds one element of `{stage.tensor}`", "name a `tile` of several")]
+        )
     fast = order[0][0]
     width = schedule.width_of(stage.tensor)
     if width > 1 and (fast == FIELD or (s := step_of(nest, access, fast, width)) is None or s.step != 1):
-        raise SpecError([_cannot(stage, f"`{stage.tensor}` has no {width} neighbours side by side in the tile", "use a narrower `vector`")])
+        raise SpecError(
+            [
+                _cannot(
+                    stage,
+                    f"`{stage.tensor}` has no {width} neighbours side by side in the tile",
+                    "use a narrower `vector`",
+                )
+            ]
+        )
     slow_first = tuple(reversed(order))
     across: tuple[str, int] | None = None
     read_width = 1
@@ -80,7 +90,18 @@ def box_of(
     chunk = max(across[1] if across else width, read_width)
     require_whole_pieces(stage, schedule, inside, fast, width, across)
     return StageBox(
-        stage.tensor, pointers, dtype, access, order, slow_first, fast, width, across, read_width, chunk, stage
+        stage.tensor,
+        pointers,
+        dtype,
+        access,
+        order,
+        slow_first,
+        fast,
+        width,
+        across,
+        read_width,
+        chunk,
+        stage,
     )
 
 
@@ -88,24 +109,50 @@ def require_one_place(nest: Nest, stage: Stage, accesses: list[Access]) -> Acces
     """All reads of a staged tensor must be of one element per point (or of the members of one struct)."""
     tensor = nest.kernel.tensor(stage.tensor)
     if len({a.pointer for a in accesses}) > 1:
-        raise SpecError([_cannot(stage, f"`{stage.tensor}` is one array per field: its reads are coalesced already", "leave it out")])
+        raise SpecError(
+            [
+                _cannot(
+                    stage,
+                    f"`{stage.tensor}` is one array per field: its reads are coalesced already",
+                    "leave it out",
+                )
+            ]
+        )
     if any(a.checked for a in accesses):
         raise SpecError(
-            [_cannot(stage, f"an index of `{stage.tensor}` depends on data or passes through its boundary mode", "leave it out")]
+            [
+                _cannot(
+                    stage,
+                    f"an index of `{stage.tensor}` depends on data or passes through its boundary mode",
+                    "leave it out",
+                )
+            ]
         )
     if any(isinstance(nest.pointer(a.pointer).dtype, Struct) for a in accesses):
-        raise SpecError([_cannot(stage, f"the members of `{stage.tensor}` have several types", "leave it out")])
+        raise SpecError(
+            [_cannot(stage, f"the members of `{stage.tensor}` have several types", "leave it out")]
+        )
     if isinstance(tensor.element, Struct) and not isinstance(tensor.placement, Aos):
-        raise SpecError([_cannot(stage, f"`{stage.tensor}` is blocked already: its reads are coalesced", "leave it out")])
+        raise SpecError(
+            [_cannot(stage, f"`{stage.tensor}` is blocked already: its reads are coalesced", "leave it out")]
+        )
     if any(coefficient(a, x.name) is None for a in accesses for x in nest.axes):
-        raise SpecError([_cannot(stage, f"the index of `{stage.tensor}` is not linear in the axes", "leave it out")])
+        raise SpecError(
+            [_cannot(stage, f"the index of `{stage.tensor}` is not linear in the axes", "leave it out")]
+        )
     for store in nest.stores:
         for node in walk(store.value):
             if isinstance(node, Where):
                 for side in (node.then, node.otherwise):
                     if any(isinstance(v, Read) and v.tensor == stage.tensor for v in walk(side)):
                         raise SpecError(
-                            [_cannot(stage, f"`{stage.tensor}` is read only where a condition holds", "leave it out")]
+                            [
+                                _cannot(
+                                    stage,
+                                    f"`{stage.tensor}` is read only where a condition holds",
+                                    "leave it out",
+                                )
+                            ]
                         )
     members = _members(nest, stage.tensor) or 1
     base = min(accesses, key=lambda a: _constant(a.address))
@@ -139,7 +186,12 @@ def _members(nest: Nest, tensor: str) -> int:
 
 
 def require_whole_pieces(
-    stage: Stage, schedule: Schedule, box: dict[str, int], fast: str, width: int, across: tuple[str, int] | None
+    stage: Stage,
+    schedule: Schedule,
+    box: dict[str, int],
+    fast: str,
+    width: int,
+    across: tuple[str, int] | None,
 ) -> None:
     for axis, piece in ((fast, width), across or (fast, 1)):
         if box[axis] % piece:

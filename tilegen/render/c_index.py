@@ -36,13 +36,19 @@ class IndexPrinter:
     def _sum(self, value: Expr) -> tuple[str, int]:
         if not value.terms:
             return "0", _ATOM
-        terms = sorted(value.terms, key=lambda t: (t[1] < 0, not t[0], not self._leads(t[0]), _rank(t[0]), -len(t[0])))
+        terms = sorted(
+            value.terms, key=lambda t: (t[1] < 0, not t[0], not self._leads(t[0]), _rank(t[0]), -len(t[0]))
+        )
         if len(terms) == 1 and terms[0][1] > 0:
             return self._product(*terms[0])
         parts = []
         for n, (monomial, coefficient) in enumerate(terms):
             text, _ = self._product(monomial, abs(coefficient))
-            parts.append(("-" if coefficient < 0 else "") + text if n == 0 else f" {'-' if coefficient < 0 else '+'} {text}")
+            parts.append(
+                ("-" if coefficient < 0 else "") + text
+                if n == 0
+                else f" {'-' if coefficient < 0 else '+'} {text}"
+            )
         return "".join(parts), _ADD
 
     def _leads(self, monomial: tuple[Atom, ...]) -> bool:
@@ -57,7 +63,9 @@ class IndexPrinter:
         if coefficient != 1:
             factors.append(str(coefficient))
         if alone:
-            return factors[0], _ATOM if isinstance(atoms[0], Sym) or factors[0].endswith(")") and "(" in factors[0].split(" ")[0] else _MULTIPLY
+            return factors[0], _ATOM if isinstance(atoms[0], Sym) or (
+                factors[0].endswith(")") and "(" in factors[0].split(" ")[0]
+            ) else _MULTIPLY
         return " * ".join(factors), _MULTIPLY
 
     def _atom(self, atom: Atom, minimum: int) -> str:

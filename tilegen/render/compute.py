@@ -49,7 +49,9 @@ class _Body:
         texts, lines = self._values({})
         if len(texts) > 1 and self._in_place():
             for n, store in enumerate(self.compute.stores):
-                name = self.scope.names.user(f"@result{n}", f"{self.scope.pointer(store.access.pointer)}_value")
+                name = self.scope.names.user(
+                    f"@result{n}", f"{self.scope.pointer(store.access.pointer)}_value"
+                )
                 lines.append(f"const {self.scope.file.types.value(store.access.dtype)} {name} = {texts[n]};")
                 texts[n] = name
         for store, text in zip(self.compute.stores, texts, strict=True):
@@ -200,7 +202,9 @@ class _Body:
         if self._hint(access) is Hint.STREAMING:
             self.scope.file.helpers.add("store_streaming")
             return f"store_streaming({place}, {value});"
-        vector = self.scope.vector(pointer.dtype, self.width, self.compute.width_of(access) * pointer.dtype.size)
+        vector = self.scope.vector(
+            pointer.dtype, self.width, self.compute.width_of(access) * pointer.dtype.size
+        )
         return f"*reinterpret_cast<{vector}*>({place}) = {value};"
 
     def _lanes(self) -> list[str]:
@@ -242,7 +246,11 @@ class _Body:
             return [], mark(self._store(store.access, shift, text), line), []
         one = mark(self._store(store.access, shift, f"{name}[{lane}]"), line)
         at_lane = self.scope.symbol(f"@at_{self.vector[0]}") if self.vector else ""
-        moved = f"const index_t {at_lane} = {self.scope.names.user(self.vector[0])} + {lane};" if self.vector else ""
+        moved = (
+            f"const index_t {at_lane} = {self.scope.names.user(self.vector[0])} + {lane};"
+            if self.vector
+            else ""
+        )
         declared = f"{self.scope.file.types.value(store.access.dtype)} {name}[{self.width}];"
         return [declared], f"{name}[{lane}] = {text};", self._each_lane([moved, one])
 
@@ -269,6 +277,8 @@ def unconditional(value: Value) -> Iterator[Value]:
     """`value` and what is below it, without what is evaluated only under a condition."""
     yield value
     for n, child in enumerate(children(value)):
-        lazy = isinstance(value, Where) or (isinstance(value, Binary) and value.op in (BinaryOp.AND, BinaryOp.OR))
+        lazy = isinstance(value, Where) or (
+            isinstance(value, Binary) and value.op in (BinaryOp.AND, BinaryOp.OR)
+        )
         if not (lazy and n > 0):
             yield from unconditional(child)

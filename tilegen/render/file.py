@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import jinja2
+from jinja2.bccache import Bucket
 
-from tilegen.dtypes import Struct
+from tilegen.cache_folder import cache_folder
+from tilegen.dtypes import Struct, struct_of
 from tilegen.nest.model import Nest
 from tilegen.plan.model import Plan
 from tilegen.render.c_types import TypeNames
@@ -90,12 +93,31 @@ def environment() -> jinja2.Environment:
     """The one Jinja environment: an undefined name or an impossible branch fails."""
     return jinja2.Environment(
         loader=jinja2.PackageLoader("tilegen", "templates"),
+        bytecode_cache=_bytecode_cache(),
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
         autoescape=False,
     )
+
+
+def _bytecode_cache() -> jinja2.BytecodeCache | None:
+    """Compiled templates in the user's cache: compiling them is most of the time of `tilegen emit`."""
+    folder = cache_folder() / "templates"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        return _OptionalCache(str(folder))
+    except OSError:
+        return None
+
+
+class _OptionalCache(jinja2.FileSystemBytecodeCache):
+    """A cache that may fail to be written (a full disk, a read-only home) without anything else failing."""
+
+    def dump_bytecode(self, bucket: Bucket) -> None:
+        with suppress(OSError):
+            super().dump_bytecode(bucket)
 
 
 _MARK = re.compile(r"/\*@(\d+)\*/")
@@ -128,10 +150,12 @@ def _structs(nest: Nest, types: TypeNames) -> dict[str, StructView]:
         name = f"{pointer.tensor}_element"
         suffix = f"[{block}]" if block is not None else ""
         members = tuple(f"{types.storage(f.dtype)} {member_name(f.name)}{suffix};" for f in struct.fields)
-        checks = ()
-        if block is None:
-            checks = (
-                f'static_assert(sizeof({name}) == {struct.size}, "{struct} has {struct.size} bytes");',
-            )
+        size = struct.size if block is None else block_size(struct, block)
+        checks = (f'static_assert(sizeof({name}) == {size}, "{name} must have {size} bytes");',)
         views[pointer.tensor] = StructView(name, members, checks, struct.align)
     return views
+
+
+def block_size(struct: Struct, block: int) -> int:
+    """Bytes of `block` elements kept as one run per field, with C's padding."""
+    return struct_of(tuple((f"{f.name}{n}", f.dtype) for f in struct.fields for n in range(block))).size

@@ -42,9 +42,28 @@ FUNCTIONS: dict[str, Recipe] = {
     "abs": _absolute,
     **{
         name: _library(name)
-        for name in (
-            "exp exp2 log log2 log1p expm1 sqrt sin cos tan tanh sinh cosh asin acos atan atan2 erf erfc rsqrt"
-        ).split()
+        for name in [
+            "exp",
+            "exp2",
+            "log",
+            "log2",
+            "log1p",
+            "expm1",
+            "sqrt",
+            "sin",
+            "cos",
+            "tan",
+            "tanh",
+            "sinh",
+            "cosh",
+            "asin",
+            "acos",
+            "atan",
+            "atan2",
+            "erf",
+            "erfc",
+            "rsqrt",
+        ]
     },
     **{name: _float_only(name, "same") for name in ("floor", "ceil", "trunc")},
     "round": _float_only("rint", "same"),

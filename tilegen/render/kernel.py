@@ -59,13 +59,17 @@ def _parameters(scope: KernelScope) -> tuple[ParameterView, ...]:
     names, found = scope.names, []
     for p in scope.nest.pointers:
         name, const = scope.pointer(p.name), "" if p.written else "const "
-        found.append(ParameterView("pointer", p.name, name, f"{const}{_pointee(scope, p)}* __restrict__ {name}"))
+        found.append(
+            ParameterView("pointer", p.name, name, f"{const}{_pointee(scope, p)}* __restrict__ {name}")
+        )
     keys = [("size", s.name) for s in scope.nest.kernel.sizes]
     keys += [("stride", stride_symbol(t, d)) for t, d in scope.nest.dynamic_strides]
     found += [ParameterView(kind, key, names.user(key), f"index_t {names.user(key)}") for kind, key in keys]
     for scalar in scope.nest.kernel.scalars:
         name = names.user(f"${scalar.name}")
-        found.append(ParameterView("scalar", scalar.name, name, f"{scope.file.types.value(scalar.dtype)} {name}"))
+        found.append(
+            ParameterView("scalar", scalar.name, name, f"{scope.file.types.value(scalar.dtype)} {name}")
+        )
     return tuple(found)
 
 
@@ -95,9 +99,13 @@ def _setup(scope: KernelScope) -> list[tuple[str, str]]:
             extent = f"({extent} + {constant} - 1) / {constant}"
         lines.append((counts[axis], f"const unsigned {counts[axis]} = static_cast<unsigned>({extent});"))
     for axis in (t.axis for t in plan.tiles if t.axis not in plan.raster):
-        lines.append((scope.symbol(f"@origin_{axis}"), f"const index_t {scope.symbol(f'@origin_{axis}')} = 0;"))
+        lines.append(
+            (scope.symbol(f"@origin_{axis}"), f"const index_t {scope.symbol(f'@origin_{axis}')} = 0;")
+        )
     grouped = plan.group > 1 and len(plan.raster) >= 2
-    lines += _grouped(scope, plan.raster, counts) if grouped else _digits(scope, plan.raster, counts, "blockIdx.x")
+    lines += (
+        _grouped(scope, plan.raster, counts) if grouped else _digits(scope, plan.raster, counts, "blockIdx.x")
+    )
     if plan.schedule.bounds is Bounds.SPLIT:
         inside = [
             f"{scope.symbol(f'@origin_{t.axis}')} + {scope.tile_constant(t.axis)} <= {index(t.extent)}"
@@ -108,7 +116,9 @@ def _setup(scope: KernelScope) -> list[tuple[str, str]]:
     return lines
 
 
-def _digits(scope: KernelScope, raster: tuple[str, ...], counts: Mapping[str, str], number: str) -> list[tuple[str, str]]:
+def _digits(
+    scope: KernelScope, raster: tuple[str, ...], counts: Mapping[str, str], number: str
+) -> list[tuple[str, str]]:
     """The tile numbers of `raster` (slowest first) as digits of `number`."""
     lines = []
     for axis in reversed(raster):
@@ -152,7 +162,11 @@ def _shared(scope: KernelScope) -> tuple[SharedView, ...]:
         name = scope.names.user("@dynamic", "shared_bytes")
         views.append(SharedView(comment, f"extern __shared__ __align__(16) unsigned char {name}[];"))
     for buffer in plan.buffers:
-        ctype, name, shape = scope.file.types.storage(buffer.dtype), scope.buffer(buffer), _shape(scope, buffer)
+        ctype, name, shape = (
+            scope.file.types.storage(buffer.dtype),
+            scope.buffer(buffer),
+            _shape(scope, buffer),
+        )
         text = f"__shared__ __align__(16) {ctype} {name}{shape};"
         if plan.dynamic_shared:
             offset = -(-offset // 16) * 16

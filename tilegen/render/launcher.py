@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from tilegen.algebra import ANY, NON_NEGATIVE, Expr, substitute
+from tilegen.algebra import ANY, NON_NEGATIVE, ZERO, Expr, bounds, linear_parts, substitute, symbols
 from tilegen.dtypes import DType, Kind, Struct
 from tilegen.nest.model import Nest, Pointer, stride_symbol
 from tilegen.plan.model import Aligned, AtMost, Condition, Multiple, Plan
@@ -13,7 +13,7 @@ from tilegen.render.c_index import IndexPrinter
 from tilegen.render.c_types import TypeNames, host_type
 from tilegen.render.names import Names
 from tilegen.render.view import KernelView, ParameterView
-from tilegen.spec import Bounds, IndexType
+from tilegen.spec import Axis, Bounds, IndexType
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +46,18 @@ class LauncherView:
     header_parameters: tuple[str, ...]
     invalid: tuple[str, ...]
     empty: tuple[str, ...]
-    definitions: tuple[str, ...]
+    broken: tuple[str, ...]
     variants: tuple[VariantView, ...]
     refused: bool
 
 
 def view_launcher(
-    name: str, namespace: str, plans: Sequence[Plan], kernels: Sequence[KernelView], types: TypeNames, structs: Mapping[str, str]
+    name: str,
+    namespace: str,
+    plans: Sequence[Plan],
+    kernels: Sequence[KernelView],
+    types: TypeNames,
+    structs: Mapping[str, str],
 ) -> LauncherView:
     return _LauncherPrinter(plans[0].nest, namespace, types, structs).view(name, plans, kernels)
 
@@ -70,8 +75,13 @@ class _LauncherPrinter:
             self.names.user(s)
         for scalar in nest.kernel.scalars:
             self.names.user(f"${scalar.name}", scalar.name)
-        self.index = IndexPrinter(self.names.user, lambda n: ANY if n in strides else NON_NEGATIVE, lambda _: False)
-        self.definitions: list[str] = []
+        scalars = {s.name for s in nest.kernel.scalars}
+        signed = {*strides, *scalars}
+        self.index = IndexPrinter(
+            lambda n: self.names.user(f"${n}" if n in scalars else n),
+            lambda n: ANY if n in signed else NON_NEGATIVE,
+            lambda _: False,
+        )
 
     def view(self, name: str, plans: Sequence[Plan], kernels: Sequence[KernelView]) -> LauncherView:
         sizes = [self.names.user(s.name) for s in self.nest.kernel.sizes if s.default is None]
@@ -85,7 +95,9 @@ class _LauncherPrinter:
         exact = plans[0].schedule.bounds is Bounds.EXACT
         if exact:
             invalid += [
-                f"{self.index(t.extent, 2)} % {t.tile} != 0" for t in plans[-1].tiles if t.tile > 1 and t.extent.constant is None
+                f"{self.index(t.extent, 2)} % {t.tile} != 0"
+                for t in plans[-1].tiles
+                if t.tile > 1 and t.extent.constant is None
             ]
         return LauncherView(
             name=f"{name}_launch",
@@ -94,17 +106,40 @@ class _LauncherPrinter:
             header_parameters=tuple(self._parameters(header=True)),
             invalid=tuple(invalid),
             empty=tuple(dict.fromkeys(total)),
-            definitions=tuple(self.definitions),
+            broken=tuple(self._broken_bounds()),
             variants=variants,
             refused=all(v.conditions for v in variants),
         )
+
+    def _broken_bounds(self) -> list[str]:
+        """C conditions under which a read or write would leave its tensor, where only actual sizes can tell."""
+        broken = []
+        for condition in self.nest.kernel.runtime_conditions:
+            broken.append(f"{self.index(self._closed(condition.value))} < 0")
+        for bound in self.nest.kernel.runtime_bounds:
+            if not bound.guards and not (bound.by_defaults and self._defaults()):
+                limits = extremes(self._closed(bound.index), bound.axes, self.nest.constants)
+                if limits is not None:
+                    broken.append(f"{self.index(limits[0])} < 0")
+                    broken.append(f"{self.index(limits[1])} >= {self.index(self._closed(bound.extent))}")
+        return [text for text in dict.fromkeys(broken) if not text.startswith("0 < 0")]
+
+    def _defaults(self) -> bool:
+        return all(
+            self.nest.constants[s.name] == s.default for s in self.nest.kernel.sizes if s.default is not None
+        )
+
+    def _closed(self, value: Expr) -> Expr:
+        return substitute(value, self.nest.constants)
 
     def _bindings(self) -> list[tuple[Expr, Expr]]:
         constants = self.nest.constants
         return [(substitute(a, constants), substitute(b, constants)) for a, b in self.nest.kernel.bindings]
 
     def _comment(self, exact: bool, plans: Sequence[Plan]) -> tuple[str, ...]:
-        lines = ["Launches on `stream` and returns at once. Pointers are device pointers; inputs and outputs do not overlap."]
+        lines = [
+            "Launches on `stream` and returns at once. Pointers are device pointers; inputs and outputs do not overlap."
+        ]
         if exact:
             lines.append("Sizes must be multiples of the tile; otherwise cudaErrorInvalidValue is returned.")
         if len(plans) > 1:
@@ -131,7 +166,9 @@ class _LauncherPrinter:
             case Multiple():
                 return f"{self.index(condition.value, 2)} % {condition.factor} == 0"
             case Aligned():
-                return self._misaligned(self.nest.pointer(condition.pointer), condition.bytes).replace("!=", "==")
+                return self._misaligned(self.nest.pointer(condition.pointer), condition.bytes).replace(
+                    "!=", "=="
+                )
             case AtMost():
                 return f"{self.index(condition.value)} <= {condition.limit}"
 
@@ -146,7 +183,10 @@ class _LauncherPrinter:
                 types = (wide,)
             case IndexType.AUTO:
                 types = (narrow, wide) if fits else (IndexView("int", "", narrow.arguments),)
-        counts = [f"(({self.index(t.extent)} + {t.tile - 1}) / {t.tile})" if t.tile > 1 else self.index(t.extent, 2) for t in plan.tiles]
+        counts = [
+            f"(({self.index(t.extent)} + {t.tile - 1}) / {t.tile})" if t.tile > 1 else self.index(t.extent, 2)
+            for t in plan.tiles
+        ]
         counts = [c for c, t in zip(counts, plan.tiles, strict=True) if t.count.constant != 1]
         return VariantView(
             kernel=f"{self.namespace}::{kernel.name}",
@@ -181,3 +221,24 @@ class _LauncherPrinter:
             return f"{self.namespace}::{self.structs[pointer.tensor]}"
         assert isinstance(pointer.dtype, DType)
         return self.types.storage(pointer.dtype)
+
+
+def extremes(index: Expr, axes: Sequence[Axis], constants: Mapping[str, int]) -> tuple[Expr, Expr] | None:
+    """Least and greatest value of an affine index over a box of axes with coefficients of known sign; else None."""
+    parts = linear_parts(index, [a.name for a in axes])
+    if parts is None:
+        return None
+    low = high = parts[1]
+    for axis in axes:
+        factor = parts[0].get(axis.name, ZERO)
+        if not factor.terms:
+            continue
+        first, last = substitute(axis.lower, constants), substitute(axis.upper, constants) - 1
+        known = bounds(factor, {n: NON_NEGATIVE for n in symbols(factor)})
+        if known.low >= 0:
+            low, high = low + factor * first, high + factor * last
+        elif known.high <= 0:
+            low, high = low + factor * last, high + factor * first
+        else:
+            return None
+    return low, high

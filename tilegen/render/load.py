@@ -35,7 +35,11 @@ def _transposing(scope: KernelScope, load: Load, guarded: bool, at: dict[str, Ex
     buffer, dtype, line = load.buffer, load.buffer.dtype, _line(scope, load)
     r, lane = scope.symbol("@row"), scope.symbol("@lane")
     rows, packed = scope.names.user("@rows", "rows"), scope.names.user("@packed", "packed")
-    row_type = scope.vector(dtype, load.width, load.width * dtype.size) if load.width > 1 else scope.file.types.storage(dtype)
+    row_type = (
+        scope.vector(dtype, load.width, load.width * dtype.size)
+        if load.width > 1
+        else scope.file.types.storage(dtype)
+    )
     column_type = scope.vector(dtype, count, count * dtype.size)
     read = f"{rows}[{r}] = {scope.read(load.access.pointer, _address(load, at), dtype, load.width)};"
     if guarded and axis in load.guards:
@@ -54,13 +58,14 @@ def _transposing(scope: KernelScope, load: Load, guarded: bool, at: dict[str, Ex
         fast = load.sweep.vector[0]
         moved[fast] = at[fast] + sym("@lane")
     element = f"{rows}[{r}].lane[{lane}]" if load.width > 1 else f"{rows}[{r}]"
+    target = scope.element(buffer, moved, load.width, whole=count == buffer.chunk)
     store = [
         f"{column_type} {packed};",
         "#pragma unroll",
         f"for (int {r} = 0; {r} < {count}; ++{r}) {{",
         f"    {packed}.lane[{r}] = {element};",
         "}",
-        mark(f"*reinterpret_cast<{column_type}*>(&{scope.element(buffer, moved, load.width, whole=count == buffer.chunk)}) = {packed};", line),
+        mark(f"*reinterpret_cast<{column_type}*>(&{target}) = {packed};", line),
     ]
     if load.width == 1:
         return body + store

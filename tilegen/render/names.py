@@ -1,4 +1,4 @@
-"""C identifiers for the names of a spec. Every name is allowed in a spec; what C++ or CUDA reserves gets an underscore."""
+"""C identifiers for the names of a spec: any name is allowed there; what C++ or CUDA reserves gets an underscore."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ module mutable namespace new noexcept not not_eq nullptr operator or or_eq priva
 reinterpret_cast requires return short signed sizeof static static_assert static_cast struct switch template this
 thread_local throw true try typedef typeid typename union unsigned using virtual void volatile wchar_t while xor
 xor_eq restrict final override main std NULL INFINITY NAN assert errno linux unix signbit"""
-_CUDA = """threadIdx blockIdx blockDim gridDim warpSize dim3 cudaStream_t cudaError_t abs acos acosh asin asinh atan atan2
-atanh cbrt ceil copysign cos cosh erf erfc exp exp2 expm1 fabs fdim floor fma fmax fmin fmod frexp ilogb isfinite isinf
-isnan ldexp lgamma log log10 log1p log2 logb max min modf pow remainder rint round rsqrt sin sinh sqrt tan tanh
-tgamma trunc half nv_bfloat16 clock printf malloc free memcpy memset float2 float4 double2 int2 int4 uint2
-uint4 rhypot norm sincos index_t lane step tid shared stream device error grid blocks I"""
+_CUDA = """threadIdx blockIdx blockDim gridDim warpSize dim3 cudaStream_t cudaError_t abs acos acosh asin asinh atan
+atan2 atanh cbrt ceil copysign cos cosh erf erfc exp exp2 expm1 fabs fdim floor fma fmax fmin fmod frexp
+ilogb isfinite isinf isnan ldexp lgamma log log10 log1p log2 logb max min modf pow remainder rint round
+rsqrt sin sinh sqrt tan tanh tgamma trunc half nv_bfloat16 clock printf malloc free memcpy memset float2
+float4 double2 int2 int4 uint2 uint4 rhypot norm sincos index_t lane step tid shared stream device error
+grid blocks I"""
 RESERVED = frozenset((_CPP + " " + _CUDA).split())
 
 
@@ -37,7 +38,6 @@ class Names:
             self._taken.add(name)
             self._given[key] = name
         return self._given[key]
-
 
     def give(self, key: str, text: str) -> None:
         """Let `key` print as `text`, which need not be an identifier."""

@@ -44,7 +44,8 @@ class KernelScope:
             self.names.user(f"${scalar.name}", scalar.name)
         for axis in self.nest.axes:
             self.names.user(axis.name)
-        self._ranges: dict[str, Range] = {s: ANY for s in strides}
+        self._scalars = {s.name for s in kernel.scalars}
+        self._ranges: dict[str, Range] = {s: ANY for s in (*strides, *self._scalars)}
         self.index = IndexPrinter(self.symbol, self._range, self._leading)
 
     def _range(self, name: str) -> Range:
@@ -59,7 +60,7 @@ class KernelScope:
     def symbol(self, name: str) -> str:
         """C identifier of a plan symbol."""
         if not name.startswith("@"):
-            return self.names.user(name)
+            return self.names.user(f"${name}" if name in self._scalars else name)
         kind, _, axis = name[1:].partition("_")
         label = "field" if axis == FIELD else self.names.user(axis) if axis else ""
         match kind:
@@ -111,8 +112,9 @@ class KernelScope:
     # Memory
 
     def element(self, buffer: Buffer, at: Mapping[str, Expr], lanes: int = 1, whole: bool = False) -> str:
-        """The lvalue of a staged element at in-tile coordinates `at`, which may hold a lane below `lanes`; `whole`: it is
-        the first of a chunk."""
+        """The lvalue of a staged element at in-tile coordinates `at`, which may hold a lane below `lanes`.
+
+        `whole`: it is the first of a chunk."""
         ranges = {"@lane": Range(0, lanes - 1)}
         row, column = simplify(buffer.row(at), ranges), simplify(buffer.column(at, whole), ranges)
         return f"{self.buffer(buffer)}[{self.index(row)}][{self.index(column)}]"
@@ -144,7 +146,9 @@ class KernelScope:
             return value
         return sym(FIELD if axis == FIELD else f"@tile_{axis}")
 
-    def sweep(self, sweep: Sweep, conditions: Iterable[str], body: list[str], leave: str | None = None) -> SweepView:
+    def sweep(
+        self, sweep: Sweep, conditions: Iterable[str], body: list[str], leave: str | None = None
+    ) -> SweepView:
         """The loops of a sweep round `body`; `leave` names an axis whose coordinate the body defines itself."""
         guard = " && ".join(conditions)
         text = "\n".join([guard, *body])
@@ -156,7 +160,9 @@ class KernelScope:
         before = prune(digits, "\n".join([text, *inside]))
         loops = tuple(
             LoopView(
-                self.symbol(f"@step_{p.axis}"), p.trip, "#pragma unroll" if p.unroll is None else f"#pragma unroll {p.unroll}"
+                self.symbol(f"@step_{p.axis}"),
+                p.trip,
+                "#pragma unroll" if p.unroll is None else f"#pragma unroll {p.unroll}",
             )
             for p in sweep.loops
         )

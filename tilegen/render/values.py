@@ -235,7 +235,10 @@ def literal(value: int | float | complex | bool, dtype: DType, types: TypeNames)
             require_arithmetic(dtype)
             name = "half" if dtype.name == "f16" else "bfloat16"
             types.storage(dtype)
-            return f"__float2{name}_rn({_float(float(value.real), DType('f32', Kind.FLOAT, 4, 4))[0]})", _PRIMARY
+            return (
+                f"__float2{name}_rn({_float(float(value.real), DType('f32', Kind.FLOAT, 4, 4))[0]})",
+                _PRIMARY,
+            )
 
 
 def _integer(value: int, dtype: DType) -> tuple[str, int]:
@@ -248,7 +251,9 @@ def _integer(value: int, dtype: DType) -> tuple[str, int]:
 def _float(value: float, dtype: DType) -> tuple[str, int]:
     single = dtype.size == 4
     if math.isnan(value):
-        return ("__int_as_float(0x7fffffff)" if single else "__longlong_as_double(0x7fffffffffffffffll)"), _PRIMARY
+        return (
+            "__int_as_float(0x7fffffff)" if single else "__longlong_as_double(0x7fffffffffffffffll)"
+        ), _PRIMARY
     if math.isinf(value):
         text = "__int_as_float(0x7f800000)" if single else "__longlong_as_double(0x7ff0000000000000ll)"
         return (text, _PRIMARY) if value > 0 else (f"-{text}", _UNARY)

@@ -38,11 +38,13 @@ def transposed_loads(nest: Nest, row: str) -> list[tuple[str, str]]:
         pointer = nest.pointer(access.pointer)
         tensor = pointer.tensor
         fast = contiguous_axis(nest, access)
-        if access.checked or isinstance(pointer.dtype, Struct) or tensor in conditional:
-            refused.add(tensor)
-        elif isinstance(nest.kernel.tensor(tensor).element, Struct):
-            refused.add(tensor)
-        elif tensor in found and found[tensor] != fast:
+        if (
+            access.checked
+            or isinstance(pointer.dtype, Struct)
+            or tensor in conditional
+            or isinstance(nest.kernel.tensor(tensor).element, Struct)
+            or (tensor in found and found[tensor] != fast)
+        ):
             refused.add(tensor)
         elif fast is not None and fast != row:
             found[tensor] = fast
@@ -81,7 +83,9 @@ def _width(nest: Nest, access: Access, axis: str, sizes: Mapping[str, int]) -> i
         fits = step is not None and step.step == 1
         if fits and step is not None:
             values = [_known(d, sizes) for d in step.divisible]
-            fits = all(v is None or v % width == 0 for v in values) and (extent is None or extent % width == 0)
+            fits = all(v is None or v % width == 0 for v in values) and (
+                extent is None or extent % width == 0
+            )
         if fits:
             return width
         width //= 2
@@ -96,7 +100,9 @@ def _through_shared_memory(
     output = nest.stores[0].access
     largest = max(nest.pointer(a.pointer).dtype.size for a in (output, *nest.load_accesses()))
     side = {1: 128, 2: 128, 4: 64, 8: 32, 16: 16}[largest]
-    loads = {t: next(a for a in nest.load_accesses() if nest.pointer(a.pointer).tensor == t) for t, _ in staged}
+    loads = {
+        t: next(a for a in nest.load_accesses() if nest.pointer(a.pointer).tensor == t) for t, _ in staged
+    }
     in_width = min(_width(nest, a, fast, sizes) for a in loads.values())
     out_width = min(_width(nest, s.access, row, sizes) for s in nest.stores)
     if in_width == 1 and out_width == 1:
@@ -104,8 +110,12 @@ def _through_shared_memory(
     tile = {fast: _shrunk(nest, fast, side, in_width, sizes), row: _shrunk(nest, row, side, out_width, sizes)}
     if min(tile.values()) == 1:
         return _direct(nest, row, sizes)
-    _grow(nest, tile, (memory_order(nest, output), memory_order(nest, loads[staged[0][0]])), side * side, sizes)
-    widths = {nest.pointer(s.access.pointer).tensor: out_width for s in nest.stores} | {t: in_width for t, _ in staged}
+    _grow(
+        nest, tile, (memory_order(nest, output), memory_order(nest, loads[staged[0][0]])), side * side, sizes
+    )
+    widths = {nest.pointer(s.access.pointer).tensor: out_width for s in nest.stores} | {
+        t: in_width for t, _ in staged
+    }
     return Schedule(
         "auto",
         tile=tuple((a.name, tile[a.name]) for a in nest.axes if a.name in tile),
@@ -122,7 +132,11 @@ def _shrunk(nest: Nest, axis: str, side: int, width: int, sizes: Mapping[str, in
 
 
 def _grow(
-    nest: Nest, tile: dict[str, int], orders: tuple[tuple[str, ...], ...], points: int, sizes: Mapping[str, int]
+    nest: Nest,
+    tile: dict[str, int],
+    orders: tuple[tuple[str, ...], ...],
+    points: int,
+    sizes: Mapping[str, int],
 ) -> None:
     """Give a tile that short axes keep small more axes, or more of the long one, until it holds `points` points."""
     for order in orders:
@@ -135,7 +149,11 @@ def _grow(
             if room < 2 or extent is None:
                 continue
             have = tile.get(axis, 1)
-            tile[axis] = min(have * room, have * -(-max(1, extent) // have)) if axis in tile else min(room, max(1, extent))
+            tile[axis] = (
+                min(have * room, have * -(-max(1, extent) // have))
+                if axis in tile
+                else min(room, max(1, extent))
+            )
 
 
 def _direct(nest: Nest, row: str, sizes: Mapping[str, int]) -> Schedule:

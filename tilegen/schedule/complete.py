@@ -58,7 +58,13 @@ def complete(nest: Nest, written: ScheduleSpec, target: Target, auto: Schedule) 
             case StageDirective():
                 spans["stage"] = directive.span
                 problems += require_simple_stage(directive)
-                how = Placement.SWIZZLED if directive.swizzle else Placement.PADDED if directive.pads[0] else Placement.PLAIN
+                how = (
+                    Placement.SWIZZLED
+                    if directive.swizzle
+                    else Placement.PADDED
+                    if directive.pads[0]
+                    else Placement.PLAIN
+                )
                 stages += [Stage(t, how, directive.pads[0], directive.span) for t in directive.tensors]
             case VectorDirective():
                 spans["vector"] = directive.span
@@ -91,7 +97,11 @@ def complete(nest: Nest, written: ScheduleSpec, target: Target, auto: Schedule) 
     problems += require_thread_limit(threads, target, spans.get("threads"))
     problems += require_register_limits(max_registers, target, spans.get("max_registers"))
     if not tile:
-        tile = dict(threads) if threads else default_tile(nest, auto, bool(stages), max([vector, *vector_of.values()]))
+        tile = (
+            dict(threads)
+            if threads
+            else default_tile(nest, auto, bool(stages), max([vector, *vector_of.values()]))
+        )
     for axis, count in threads:
         tile.setdefault(axis, count)
     if problems:
@@ -120,7 +130,7 @@ def complete(nest: Nest, written: ScheduleSpec, target: Target, auto: Schedule) 
 
 
 def default_tile(nest: Nest, auto: Schedule, staged: bool, width: int) -> dict[str, int]:
-    """The tile of a schedule that names none: `auto`'s where both go through shared memory, else a run of the output."""
+    """The tile of a schedule that names none: `auto`'s where both stage a tensor, else a run of the output."""
     if not nest.axes or (staged and auto.stages):
         return dict(auto.tile)
     output = nest.stores[0].access
@@ -136,14 +146,18 @@ def require_simple_stage(directive: StageDirective) -> list[Diagnostic]:
                 "TG0601",
                 f"`{what}` cannot be honoured here",
                 directive.span,
-                notes=("a block of this kernel loads one tile and is done: there is no next tile to load meanwhile",),
+                notes=(
+                    "a block of this kernel loads one tile and is done: there is no next tile to load meanwhile",
+                ),
                 helps=(f"write `stage {', '.join(directive.tensors)}`",),
             )
         ]
     return []
 
 
-def require_thread_limit(threads: tuple[tuple[str, int], ...], target: Target, span: Span | None) -> list[Diagnostic]:
+def require_thread_limit(
+    threads: tuple[tuple[str, int], ...], target: Target, span: Span | None
+) -> list[Diagnostic]:
     count = 1
     for _, n in threads:
         count *= n
@@ -224,8 +238,12 @@ def vector_problem(nest: Nest, access: Access, width: int, span: Span | None) ->
         "TG0606",
         f"`{tensor}` cannot be accessed {width} elements at a time",
         span,
-        notes=(f"its address is {access.address}: no axis has neighbours side by side at a multiple of {width}",),
+        notes=(
+            f"its address is {access.address}: no axis has neighbours side by side at a multiple of {width}",
+        ),
         helps=(
-            f"use `vector {narrower}`" if narrower else f"leave `{tensor}` out: name the tensors, `vector NAME = {width}`",
+            f"use `vector {narrower}`"
+            if narrower
+            else f"leave `{tensor}` out: name the tensors, `vector NAME = {width}`",
         ),
     )

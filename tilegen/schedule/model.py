@@ -81,7 +81,9 @@ class Schedule:
         if self.threads:
             parts.append("threads " + ", ".join(f"{a} = {t}" for a, t in self.threads))
         for stage in self.stages:
-            how = {Placement.PADDED: f" pad {stage.pad}", Placement.SWIZZLED: " swizzle"}.get(stage.placement, "")
+            how = {Placement.PADDED: f" pad {stage.pad}", Placement.SWIZZLED: " swizzle"}.get(
+                stage.placement, ""
+            )
             parts.append(f"stage {stage.tensor}{how}")
         if self.vector > 1:
             parts.append(f"vector {self.vector}")
@@ -90,7 +92,9 @@ class Schedule:
         if self.bounds is not Bounds.GUARD:
             parts.append(f"bounds {self.bounds.value}")
         if self.raster:
-            parts.append("raster " + ", ".join(self.raster) + (f" group {self.group}" if self.group > 1 else ""))
+            parts.append(
+                "raster " + ", ".join(self.raster) + (f" group {self.group}" if self.group > 1 else "")
+            )
         parts += ["unroll " + ", ".join(f"{a} = {n}" for a, n in self.unroll)] if self.unroll else []
         parts += [f"hint {t} {h.value}" for t, h in self.hints]
         parts += [f"max_registers {self.max_registers}"] if self.max_registers else []

@@ -24,7 +24,9 @@ def expand(schedule: ScheduleSpec) -> tuple[ScheduleSpec, ...]:
     variants = []
     for chosen in product(*options):
         label = ", ".join(text for _, text in chosen if text)
-        variants.append(replace(schedule, name=f"{schedule.name}[{label}]", directives=tuple(d for d, _ in chosen)))
+        variants.append(
+            replace(schedule, name=f"{schedule.name}[{label}]", directives=tuple(d for d, _ in chosen))
+        )
     return tuple(variants)
 
 
@@ -37,13 +39,21 @@ def _alternatives(directive: Directive) -> list[tuple[Directive, str]]:
             slots.append([(item.name, (v,), f"{item.name.removesuffix('s')} = {_text(v)}") for v in value])
         elif item.name in _NAMED_CHOICES and any(isinstance(v, tuple) and len(v[1]) > 1 for v in value):
             each = [[(n, (c,), len(choices) > 1) for c in choices] for n, choices in value]
-            keyword = "vector" if item.name == "widths" else type(directive).__name__.removesuffix("Directive").lower()
+            keyword = (
+                "vector"
+                if item.name == "widths"
+                else type(directive).__name__.removesuffix("Directive").lower()
+            )
             slots.append(
                 [
                     (
                         item.name,
                         tuple((n, c) for n, c, _ in combination),
-                        ", ".join(f"{keyword} {n} = {c[0]}" if n else f"{keyword} = {c[0]}" for n, c, many in combination if many),
+                        ", ".join(
+                            f"{keyword} {n} = {c[0]}" if n else f"{keyword} = {c[0]}"
+                            for n, c, many in combination
+                            if many
+                        ),
                     )
                     for combination in product(*each)
                 ]

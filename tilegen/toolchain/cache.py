@@ -16,9 +16,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-import platformdirs
+from tilegen.cache_folder import cache_folder
 
-ENVIRONMENT = "TILEGEN_CACHE_DIR"
 _DIGEST = hashlib.sha256().digest_size
 _PRUNE_EVERY = 64
 
@@ -136,5 +135,4 @@ class Cache:
 
 def default_cache() -> Cache:
     """The user's cache folder, or the one that TILEGEN_CACHE_DIR names."""
-    named = os.environ.get(ENVIRONMENT)
-    return Cache(Path(named) if named else Path(platformdirs.user_cache_dir("tilegen", appauthor=False)))
+    return Cache(cache_folder())

@@ -12,8 +12,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 
+from tilegen.cache_folder import ENVIRONMENT
 from tilegen.toolchain import disassembly, headers, nvrtc
-from tilegen.toolchain.cache import ENVIRONMENT, default_cache
+from tilegen.toolchain.cache import default_cache
 from tilegen.toolchain.errors import INSTALL, ToolchainMissing
 
 
