@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,12 +25,20 @@ def _compile(source: str, arch: str) -> Module:
     nvrtc = pytest.importorskip("cupy.cuda").nvrtc
     program = nvrtc.createProgram(source, "kernel.cu", (), ())
     try:
-        nvrtc.compileProgram(program, (f"-arch={arch}", "-lineinfo", "--std=c++14", "-default-device"))
+        options = (f"-arch={arch}", "-lineinfo", "--std=c++14", "-default-device", *_include_options())
+        nvrtc.compileProgram(program, options)
     except Exception as error:  # the log says more than the exception
         raise AssertionError(nvrtc.getProgramLog(program)) from error
     ptx = nvrtc.getPTX(program)
     text = ptx.decode() if isinstance(ptx, bytes) else ptx
     return load_module(text.rstrip("\0"))
+
+
+def _include_options() -> tuple[str, ...]:
+    """The folders of the CUDA headers that pip's runtime wheel brings."""
+    return tuple(
+        f"-I{path.parent}" for root in sys.path for path in Path(root).glob("nvidia/*/include/cuda_fp16.h")
+    )
 
 
 @pytest.fixture(scope="session")

@@ -83,6 +83,20 @@ def test_pad_in_the_store_only_reads_what_was_never_written(run: Run) -> None:
     assert found[FaultKind.UNINITIALISED_SHARED_READ].line == line_of(source, "= tile[threadIdx.x * 32")
 
 
+def test_pad_in_the_index_of_the_first_of_two_tiles(run: Run) -> None:
+    source = """extern "C" __global__ void k(float* b) {
+    __shared__ float s[32 * 32], t[32 * 33];
+    s[threadIdx.y * 33 + threadIdx.x] = 1;
+    t[threadIdx.y * 33 + threadIdx.x] = 2;
+    __syncthreads();
+    b[threadIdx.y * 32 + threadIdx.x] = s[threadIdx.x * 32 + threadIdx.y] + t[threadIdx.x * 33 + threadIdx.y];
+}"""
+    found = faults(run, source, 1, (32, 32), ("out", 4096))
+    fault = found[FaultKind.OUT_OF_BOUNDS_WRITE]
+    assert (fault.line, fault.allocation) == (3, "s")
+    assert "past the end of shared `s` (4096 bytes)" in fault.message
+
+
 def test_off_by_one_guard_names_the_allocation_and_the_distance(run: Run) -> None:
     source = """extern "C" __global__ void k(const float* a, float* b, int n) {
     int i = blockIdx.x * 128 + threadIdx.x;

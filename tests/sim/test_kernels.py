@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -464,3 +466,59 @@ def test_arguments_are_checked(cuda: Callable[..., Module]) -> None:
         simulate(module, "k", Launch((1, 1, 1), (1, 1, 65)), [address, address, np.int32(1)], memory)
     with pytest.raises(ValueError, match="more than 1024"):
         simulate(module, "k", Launch((1, 1, 1), (64, 32, 1)), [address, address, np.int32(1)], memory)
+
+
+def test_launch_bounds_are_kept(cuda: Callable[..., Module]) -> None:
+    module = cuda(EARLY.replace("void k", "void __launch_bounds__(64) k"))
+    memory = Memory()
+    address = memory.allocate("x", 1024)
+    with pytest.raises(ValueError, match="allows 64 threads"):
+        simulate(module, "k", Launch((1, 1, 1), (96, 1, 1)), [address, address, np.int32(1)], memory)
+
+
+HALVES = """#include <cuda_fp16.h>
+#include <cuda_bf16.h>
+#include <cuda_fp8.h>
+extern "C" __global__ void k(const __half* a, __half* b, const __nv_bfloat16* c, __nv_bfloat16* d,
+                             const __nv_fp8_e4m3* e, __nv_fp8_e4m3* f, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n) return;
+    b[i] = __float2half(__half2float(a[i]) * 1.5f + 1.0f);
+    d[i] = __float2bfloat16(__bfloat162float(c[i]) * 1.5f);
+    f[i] = __nv_fp8_e4m3(float(e[i]) * 1.5f);
+}"""
+
+
+@pytest.mark.parametrize("arch", ["sm_75", "sm_80", "sm_89", "sm_90", "sm_100", "sm_120"])
+def test_narrow_floats_on_every_architecture(cuda: Callable[..., Module], arch: str) -> None:
+    n = 1000
+    rng = np.random.default_rng(5)
+    kinds = (np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16), np.dtype(ml_dtypes.float8_e4m3fn))
+    given = [rng.standard_normal(n).astype(np.float32).astype(kind) for kind in kinds]
+    memory = Memory()
+    arguments: list[Any] = []
+    for number, array in enumerate(given):
+        arguments.append(memory.allocate(f"in{number}", array.view(np.uint8)))
+        arguments.append(memory.allocate(f"out{number}", array.nbytes, initialised=False))
+    report = simulate(
+        cuda(HALVES, arch), "k", Launch((4, 1, 1), (256, 1, 1)), [*arguments, np.int32(n)], memory
+    )
+    assert report.faults == ()
+    for number, (array, kind) in enumerate(zip(given, kinds, strict=True)):
+        exact = array.astype(np.float32) * np.float32(1.5) + np.float32(1 if number == 0 else 0)
+        assert np.array_equal(memory.read(f"out{number}"), exact.astype(kind).view(np.uint8))
+
+
+def test_speed_with_all_checks_on(cuda: Callable[..., Module]) -> None:
+    module = cuda(tiled(1))
+    a = np.arange(512 * 512, dtype=np.float32)
+    best = 0.0
+    for _ in range(3):
+        memory = Memory()
+        arguments = [memory.allocate("a", a), memory.allocate("b", a.nbytes, initialised=False)]
+        start = time.process_time()
+        report = simulate(
+            module, "k", Launch((16, 16, 1), (32, 8, 1)), [*arguments, np.int32(512), np.int32(512)], memory
+        )
+        best = max(best, report.thread_instructions / (time.process_time() - start))
+    assert best > 20e6

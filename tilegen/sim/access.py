@@ -49,6 +49,7 @@ class MemoryOperation:
     targets: tuple[Array | None, ...]
     values: tuple[Any, ...]
     need_old: bool
+    variable: str | None
     tallies: dict[Space, Tally] = field(default_factory=dict)
 
     def __call__(self, group: Group) -> None:
@@ -99,9 +100,11 @@ class MemoryOperation:
             wrong = (addresses & (form.bytes - 1)) != 0
             context.misaligned(self.pc, index, wrong, addresses, space, form.bytes)
             addresses, index = self._without(addresses, index, wrong)
-        outside = context.outside(space, addresses, form.bytes)
+        outside = context.outside(space, addresses, form.bytes, self.variable)
         if outside is not None:
-            context.out_of_bounds(self.pc, index, outside, addresses, space, form.bytes, writes)
+            context.out_of_bounds(
+                self.pc, index, outside, addresses, space, form.bytes, writes, self.variable
+            )
             addresses, index = self._without(addresses, index, outside)
         if len(addresses) == 0:
             return
@@ -286,6 +289,7 @@ def bind(
         targets=tuple(state.destination(one, form.element) for one in targets),
         values=values,
         need_old=need_old,
+        variable=context.provenance.shared.get(pc),
     )
     context.counted.append(operation.counts)
     return operation

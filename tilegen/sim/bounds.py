@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -31,16 +32,21 @@ class Bounds:
     def line(self, pc: int) -> int | None:
         return self.state.program.instructions[pc].line
 
-    def outside(self, space: Space, addresses: Array, bytes: int) -> Array | None:
-        """Lanes whose access leaves its allocation, or None; notes the allocation where all lanes share one."""
+    def outside(self, space: Space, addresses: Array, bytes: int, variable: str | None) -> Array | None:
+        """Lanes whose access leaves its allocation, or None; notes the allocation where all lanes share one.
+
+        `variable` is the shared variable that the address comes from, where that is known.
+        """
         if len(addresses) == 0:
             return None
         low, high = int(addresses.min()), int(addresses.max()) + bytes
         if space is not Space.GLOBAL:
-            end = self._space_size(space)
-            if low >= 0 and high <= end:
+            start, end = 0, self._space_size(space)
+            if variable is not None:
+                start, end = self._variable_span(variable)
+            if low >= start and high <= end:
                 return None
-            return np.asarray((addresses < 0) | (addresses + bytes > end))
+            return np.asarray((addresses < start) | (addresses + bytes > end))
         self.allocation = int(np.searchsorted(self.starts, low, side="right")) - 1
         if self.allocation >= 0 and high <= self.ends[self.allocation]:
             return None
@@ -48,6 +54,12 @@ class Bounds:
         self.allocation = -1
         wrong = (which < 0) | (addresses + bytes > (self.ends[which] if len(self.ends) else 0))
         return np.asarray(wrong) if wrong.any() else None
+
+    def _variable_span(self, name: str) -> tuple[int, int]:
+        """Start and end of a shared variable; one that the launch sizes reaches to the end."""
+        program = self.state.program
+        start, size = program.shared[name], program.shared_sizes[name]
+        return start, start + size if size else self.state.shared_bytes
 
     def _space_size(self, space: Space) -> int:
         match space:
@@ -100,6 +112,7 @@ class Bounds:
         space: Space,
         bytes: int,
         writes: bool,
+        variable: str | None,
     ) -> None:
         lanes = np.flatnonzero(wrong)
         null = (addresses[lanes] >= 0) & (addresses[lanes] < _PAGE) & (space is Space.GLOBAL)
@@ -108,7 +121,7 @@ class Bounds:
             if len(chosen) == 0:
                 continue
             address = int(addresses[chosen[0]])
-            where, name, offset = self._place(space, address, bytes)
+            where, name, offset = self._place(space, address, bytes, variable)
             verb = "writes" if writes else "reads"
             if found is FaultKind.NULL_POINTER:
                 where, name, offset = f"address {address:#x}", None, None
@@ -147,11 +160,20 @@ class Bounds:
             )
         )
 
-    def _place(self, space: Space, address: int, bytes: int) -> tuple[str, str | None, int | None]:
+    def _place(
+        self, space: Space, address: int, bytes: int, variable: str | None = None
+    ) -> tuple[str, str | None, int | None]:
+        """Where an address lies, in words; the variable or allocation, and the byte offset in it."""
         if space is Space.GLOBAL:
             name, offset, text = self.memory.describe(address, bytes)
             return text, name, offset
         if space is Space.SHARED:
+            if variable is not None:
+                start, end = self._variable_span(variable)
+                name, offset = demangle(variable), address - start
+                past = address + bytes - end
+                text = f"{past} bytes past the end" if past > 0 else f"{-offset} bytes before the start"
+                return f"{text} of shared `{name}` ({end - start} bytes)", name, offset
             name, offset = self._shared_variable(address)
             size = self.state.shared_bytes
             past = address + bytes - size
@@ -180,6 +202,9 @@ def demangle(name: str) -> str:
     """`_ZZ2trE4tile` (a static of a function) as `tile`; other names as they are."""
     if not name.startswith("_ZZ"):
         return name
-    tail = name[name.rfind("E") + 1 :]
-    digits = len(tail) - len(tail.lstrip("0123456789"))
-    return tail[digits : digits + int(tail[:digits])] if digits else name
+    for match in re.finditer(r"E(\d+)", name):
+        if match.end() + int(match.group(1)) == len(name):
+            return name[match.end() :]
+    # A name met twice in a function carries a discriminator: `…E1s_0`.
+    match_again = re.search(r"E(\d+)(\w+)_\d+$", name)
+    return match_again.group(2)[: int(match_again.group(1))] if match_again else name

@@ -12,6 +12,7 @@ from tilegen.sim.bounds import Bounds
 from tilegen.sim.faults import Fault, FaultKind
 from tilegen.sim.form import Form
 from tilegen.sim.memory import GLOBAL_BASE, Memory
+from tilegen.sim.provenance import Provenance
 from tilegen.sim.report import Access, AccessCounters, Space
 from tilegen.sim.shadow import FIRST, PRIOR, STEP_SHIFT, THREAD_MASK, Actors, Conflicts, Shadow
 from tilegen.sim.state import State
@@ -22,8 +23,8 @@ Array = npt.NDArray[Any]
 class Context(Bounds):
     """Checks every access of a launch and keeps the shadow memories.
 
-    `granules` are log2 of the shadow granule of shared and of global memory; `writable` are the allocations (by
-    position) that the kernel may store to: reads of the others need not be remembered.
+    `writable` are the allocations (by position) that the kernel may store to: reads of the others need not be
+    remembered.
     """
 
     def __init__(
@@ -32,7 +33,7 @@ class Context(Bounds):
         memory: Memory,
         constants: Array,
         parameters: Array,
-        granules: tuple[int, int],
+        provenance: Provenance,
         writable: set[int],
         checks: bool,
     ) -> None:
@@ -42,7 +43,8 @@ class Context(Bounds):
         self.checks = checks
         self.step = 0
         self.step_pc: list[int] = [0]
-        self.shared_shift, self.global_shift = granules
+        self.shared_shift, self.global_shift = provenance.granules
+        self.provenance = provenance
         self.writable = writable
         blocks = state.grid[0] * state.grid[1] * state.grid[2]
         self.fence_step = np.zeros(blocks, dtype=np.int64)

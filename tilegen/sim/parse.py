@@ -5,6 +5,7 @@ Only syntax is handled here; whether an instruction is known is decided in `deco
 
 from __future__ import annotations
 
+import math
 import re
 import struct
 from collections.abc import Iterator
@@ -132,7 +133,9 @@ class _Parser:
         parameters = _parameters(match.group(2) or "")
         if self.at < len(self.text) and self.text[self.at] == "{":
             self.at += 1
-            body = _Body(self, match.group(1), kind == "entry", parameters, results)
+            bound = re.search(r"\.(?:maxntid|reqntid)\s+([\d,\s]+)", header)
+            threads = math.prod(int(one) for one in bound.group(1).split(",")) if bound else 1024
+            body = _Body(self, match.group(1), kind == "entry", parameters, results, threads)
             self.functions[match.group(1)] = body.read()
 
 
@@ -146,7 +149,9 @@ class _Body:
         is_entry: bool,
         parameters: tuple[Variable, ...],
         results: tuple[Variable, ...],
+        max_threads: int,
     ) -> None:
+        self.max_threads = max_threads
         self.parser, self.name, self.is_entry = parser, name, is_entry
         self.parameters, self.results = parameters, results
         self.registers: dict[str, str] = {}
@@ -189,6 +194,7 @@ class _Body:
             tuple(self.variables),
             tuple(self.body),
             self.tables,
+            self.max_threads,
         )
 
     def _directive(self, statement: str, start: int) -> None:

@@ -47,6 +47,7 @@ class Program:
     starts: frozenset[int]
     registers: dict[str, str]
     parameters: tuple[Variable, ...]
+    max_threads: int
     call_parameters: dict[str, int]
     shared: dict[str, int]
     shared_sizes: dict[str, int]
@@ -77,6 +78,7 @@ def build(module: PtxModule, entry: str) -> Program:
         starts=starts,
         registers=inliner.registers,
         parameters=function.parameters,
+        max_threads=function.max_threads,
         call_parameters={v.name: v.size for v in inliner.variables if v.space == "param"},
         shared=shared,
         shared_sizes=sizes,

@@ -1,9 +1,12 @@
-"""Which parameters and variables a kernel's stores may go through, by a flow-insensitive look at its registers.
+"""Which parameters and variables an address may come from, by a flow-insensitive look at the registers.
 
-Reads of memory that no store can reach need not be remembered for race detection, which most inputs are.
+Reads of memory that no store can reach need not be remembered for race detection, which most inputs are. An
+address that comes from one shared variable must stay within it, though the next variable follows at once.
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 from tilegen.sim.form import MEMORY_OPCODES, parse_form
 from tilegen.sim.program import Program
@@ -13,11 +16,20 @@ from tilegen.sim.report import Access, Space
 UNKNOWN = "?"
 
 
-def stored_through(program: Program) -> frozenset[str]:
-    """Names of parameters and variables whose value may be part of a global store's address.
-
-    Contains `UNKNOWN` where an address is loaded from memory.
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """`stored` names the parameters and variables whose value may be part of a global store's address, and
+    `UNKNOWN` where an address is loaded from memory. `shared` gives, by position, the one shared variable that
+    an instruction's address comes from. `granules` are log2 of the smallest access to shared and global memory.
     """
+
+    stored: frozenset[str]
+    shared: dict[int, str]
+    granules: tuple[int, int]
+
+
+def trace(program: Program) -> Provenance:
+    """Follows symbols and parameters through the registers until nothing changes."""
     origins: dict[str, set[str]] = {}
     changed = True
     while changed:
@@ -28,6 +40,24 @@ def stored_through(program: Program) -> frozenset[str]:
                 if not found <= known:
                     known |= found
                     changed = True
+    return Provenance(_stored(program, origins), _shared(program, origins), _granules(program))
+
+
+def _shared(program: Program, origins: dict[str, set[str]]) -> dict[int, str]:
+    found: dict[int, str] = {}
+    for pc, one in enumerate(program.instructions):
+        if one.parts[0] not in MEMORY_OPCODES or "shared" not in one.parts:
+            continue
+        for operand in one.operands:
+            if isinstance(operand, Address):
+                names = _origins(operand, origins)
+                shared = names & set(program.shared)
+                if len(shared) == 1 and UNKNOWN not in names:
+                    found[pc] = next(iter(shared))
+    return found
+
+
+def _stored(program: Program, origins: dict[str, set[str]]) -> frozenset[str]:
     result: set[str] = set()
     for one in program.instructions:
         if one.parts[0] not in MEMORY_OPCODES:
@@ -41,8 +71,8 @@ def stored_through(program: Program) -> frozenset[str]:
     return frozenset(result)
 
 
-def granules(program: Program) -> tuple[int, int]:
-    """log2 of the smallest access to shared and to global memory, 16 bytes at most."""
+def _granules(program: Program) -> tuple[int, int]:
+    """16 bytes at most, so that a wider access is several granules."""
     sizes = {Space.SHARED: 16, Space.GLOBAL: 16}
     for one in program.instructions:
         if one.parts[0] in MEMORY_OPCODES:

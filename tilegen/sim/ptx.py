@@ -114,6 +114,7 @@ class Function:
     variables: tuple[Variable, ...]
     body: tuple[Instruction | Label, ...]
     jump_tables: dict[str, tuple[str, ...]]
+    max_threads: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from tilegen.sim.machine import Machine
 from tilegen.sim.memory import GLOBAL_BASE, WINDOW_BITS, Memory
 from tilegen.sim.parse import parse
 from tilegen.sim.program import Program, build
-from tilegen.sim.provenance import UNKNOWN, granules, stored_through
+from tilegen.sim.provenance import UNKNOWN, Provenance, trace
 from tilegen.sim.ptx import PtxModule, Variable
 from tilegen.sim.report import Report, total
 from tilegen.sim.state import State, parameter_offsets
@@ -40,15 +40,17 @@ class Module:
     """Parsed PTX; kernels are prepared when first simulated and kept."""
 
     ptx: PtxModule
-    programs: dict[str, Program] = field(default_factory=dict)
+    programs: dict[str, tuple[Program, Provenance]] = field(default_factory=dict)
 
     @property
     def entries(self) -> tuple[str, ...]:
         return tuple(name for name, one in self.ptx.functions.items() if one.is_entry)
 
-    def program(self, entry: str) -> Program:
+    def program(self, entry: str) -> tuple[Program, Provenance]:
+        """The kernel in executable order, and where its addresses come from."""
         if entry not in self.programs:
-            self.programs[entry] = build(self.ptx, entry)
+            program = build(self.ptx, entry)
+            self.programs[entry] = program, trace(program)
         return self.programs[entry]
 
 
@@ -76,8 +78,8 @@ def simulate(
     `max_instructions` counts thread-instructions, a step of few threads as 256; at the limit the launch stops with
     a `RUNAWAY` fault.
     """
-    program = module.program(entry)
-    _check_launch(launch)
+    program, provenance = module.program(entry)
+    _check_launch(launch, program)
     parameters = _pack(program, arguments)
     symbols, constants = _place_variables(module, memory)
     shared = program.static_shared
@@ -95,8 +97,8 @@ def simulate(
         memory,
         constants,
         parameters,
-        granules(program),
-        _writable(program, memory, parameters, symbols),
+        provenance,
+        _writable(program, provenance, memory, parameters, symbols),
         checks,
     )
     machine = Machine(context, DEFAULT_LIMIT if max_instructions is None else max_instructions)
@@ -118,7 +120,7 @@ def simulate(
     return Report(tuple(context.log), counters, accesses, machine.thread_instructions)
 
 
-def _check_launch(launch: Launch) -> None:
+def _check_launch(launch: Launch, program: Program) -> None:
     limits = ((2**31 - 1, 65535, 65535), (1024, 1024, 64))
     for name, extents, most in zip(("grid", "block"), (launch.grid, launch.block), limits, strict=True):
         for axis, extent, limit in zip("xyz", extents, most, strict=True):
@@ -126,6 +128,12 @@ def _check_launch(launch: Launch) -> None:
                 raise ValueError(f"{name}.{axis} = {extent} is outside 1 … {limit}")
     if launch.block[0] * launch.block[1] * launch.block[2] > 1024:
         raise ValueError(f"block {launch.block} has more than 1024 threads")
+    if launch.block[0] * launch.block[1] * launch.block[2] > program.max_threads:
+        raise ValueError(
+            f"`{program.name}` allows {program.max_threads} threads per block, not {launch.block}"
+        )
+    if launch.grid[0] * launch.grid[1] * launch.grid[2] * 1024 >= 1 << 32:
+        raise ValueError(f"grid {launch.grid} is too large to simulate")
 
 
 def _pack(program: Program, arguments: Sequence[bytes | int | float | np.generic]) -> npt.NDArray[np.uint8]:
@@ -191,11 +199,15 @@ def _place_variables(module: Module, memory: Memory) -> tuple[dict[str, int], np
 
 
 def _writable(
-    program: Program, memory: Memory, parameters: npt.NDArray[np.uint8], symbols: dict[str, int]
+    program: Program,
+    provenance: Provenance,
+    memory: Memory,
+    parameters: npt.NDArray[np.uint8],
+    symbols: dict[str, int],
 ) -> set[int]:
     """Positions of the allocations that the kernel's stores may reach."""
     every = set(range(len(memory.allocations)))
-    names = stored_through(program)
+    names = provenance.stored
     if UNKNOWN in names:
         return every
     starts, ends = memory.limits()
