@@ -1,0 +1,67 @@
+"""tilegen: memory-movement kernels from index notation, emitted as CUDA C that a person can read.
+
+    import tilegen
+    k = tilegen.load("specs/transpose.tile")
+    b = k(a)                                   # CuPy, torch, NumPy (simulated), any DLPack or __cuda_array_interface__
+    k.schedule("padded")(a, out=b)
+
+Importing this package imports nothing else: every name below is loaded when it is first used.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tilegen.api import CallError, File, Kernel, load, loads
+    from tilegen.diagnostics import Diagnostic, SpecError
+    from tilegen.runtime.errors import ArgumentError, ArgumentTypeError, LaunchError
+    from tilegen.toolchain.errors import CompileError, ToolchainMissing
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "ArgumentError",
+    "ArgumentTypeError",
+    "CallError",
+    "CompileError",
+    "Diagnostic",
+    "File",
+    "Kernel",
+    "LaunchError",
+    "SpecError",
+    "ToolchainMissing",
+    "__version__",
+    "load",
+    "loads",
+]
+
+_MODULES = {
+    "ArgumentError": "tilegen.runtime.errors",
+    "ArgumentTypeError": "tilegen.runtime.errors",
+    "CallError": "tilegen.api",
+    "CompileError": "tilegen.toolchain.errors",
+    "Diagnostic": "tilegen.diagnostics",
+    "File": "tilegen.api",
+    "Kernel": "tilegen.api",
+    "LaunchError": "tilegen.runtime.errors",
+    "SpecError": "tilegen.diagnostics",
+    "ToolchainMissing": "tilegen.toolchain.errors",
+    "load": "tilegen.api",
+    "loads": "tilegen.api",
+}
+
+
+def __getattr__(name: str) -> Any:
+    module = _MODULES.get(name)
+    if module is None:
+        raise AttributeError(f"module 'tilegen' has no attribute '{name}'")
+    from importlib import import_module
+
+    value = getattr(import_module(module), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,49 @@
+"""`tilegen check`: every problem of every spec named."""
+
+from __future__ import annotations
+
+import click
+
+from tilegen.cli.options import output_options
+from tilegen.cli.screen import Screen
+from tilegen.cli.specs import find_specs, load_spec
+from tilegen.diagnostics import Diagnostic, Severity, SpecError, to_json
+
+
+@click.command("check", short_help="Find every problem of specs.")
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@output_options
+def command(paths: tuple[str, ...], as_json: bool, no_color: bool) -> int:
+    """Check specs: syntax, names, types, bounds, layouts, schedules, tests. Nothing is generated.
+
+    PATH is a .tile file, a folder of them, or - for standard input.
+    """
+    screen = Screen("check", as_json=as_json, no_color=no_color)
+    found: list[Diagnostic] = []
+    files: list[dict[str, object]] = []
+    kernels = unreadable = failed = 0
+    for path in find_specs(paths):
+        problems: tuple[Diagnostic, ...] = ()
+        names: list[str] = []
+        try:
+            names = [family.name for family in load_spec(path).kernels]
+        except SpecError as error:
+            problems = error.diagnostics
+            failed += 1
+            unreadable += all(d.code == "TG0101" for d in problems)
+        kernels += len(names)
+        found += problems
+        files.append({"file": path, "kernels": names, "problems": len(problems)})
+    screen.problems(found)
+    errors = sum(d.severity is Severity.ERROR for d in found)
+    code = 0 if not errors else 2 if unreadable == len(files) else 1
+    if code == 0:
+        screen.say(f"{_count(len(files), 'file')}, {_count(kernels, 'kernel')}: no problems")
+    else:
+        screen.note(f"\n{_count(errors, 'error')} in {failed} of {_count(len(files), 'file')}")
+    screen.document(code, files=files, diagnostics=[to_json(d) for d in found])
+    return code
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
