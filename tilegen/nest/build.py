@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from tilegen.algebra import Expr, substitute, sym
 from tilegen.diagnostics import Diagnostic, SpecError
-from tilegen.dtypes import DType, ElementType, Struct
+from tilegen.dtypes import F8E4M3, F8E5M2, DType, ElementType, Kind, Struct
 from tilegen.nest.lets import inline_lets
 from tilegen.nest.model import Access, CheckedIndex, Nest, NestAxis, Pointer, Store, stride_symbol
 from tilegen.source import Span
@@ -14,13 +14,18 @@ from tilegen.spec import (
     Aos,
     Aosoa,
     Assign,
+    Binary,
+    Call,
+    Cast,
     Kernel,
     Read,
     Reduce,
     Role,
     Soa,
     Tensor,
+    Unary,
     Value,
+    children,
     walk,
 )
 
@@ -29,11 +34,12 @@ def build_nest(kernel: Kernel, constants: Mapping[str, int] | None = None) -> Ne
     """The nest of `kernel` with compile-time sizes replaced by `constants` over their defaults.
 
     Raises SpecError: TG0701 (a family that cannot be generated yet), TG0702 (assignments without a shared iteration
-    space), TG0703 (an inout tensor read away from where it is written).
+    space), TG0703 (an inout tensor read away from where it is written), TG0704 (arithmetic on complex or 8-bit floats).
     """
     values = {s.name: s.default for s in kernel.sizes if s.default is not None} | dict(constants or {})
     lets, closed = inline_lets(kernel)
     require_map_family(kernel, closed)
+    require_computable(kernel, closed)
     first = kernel.assigns[0]
     require_shared_space(kernel, first)
 
@@ -89,6 +95,35 @@ def _not_yet(message: str, span: Span) -> Diagnostic:
         helps=(
             "`tilegen check` and the NumPy reference accept this kernel; generation follows in a later version",
         ),
+    )
+
+
+def require_computable(kernel: Kernel, closed: Mapping[str, Value]) -> None:
+    """Complex and 8-bit floats only move. Raises TG0704."""
+    problems = []
+    for n, assign in enumerate(kernel.assigns):
+        computed = {
+            d
+            for node in walk(closed[str(n)])
+            if isinstance(node, Binary | Unary | Call | Cast)
+            for d in (node.dtype, *(child.dtype for child in children(node)))
+            if d.kind is Kind.COMPLEX or d in (F8E4M3, F8E5M2)
+        }
+        problems += [_no_arithmetic(d, assign.span) for d in sorted(computed, key=str)]
+    for tensor in kernel.tensors:
+        if tensor.element in (F8E4M3, F8E5M2) and tensor.boundary_value:
+            problems.append(_no_arithmetic(tensor.element, tensor.span))
+    if problems:
+        raise SpecError(problems)
+
+
+def _no_arithmetic(dtype: ElementType, span: Span) -> Diagnostic:
+    return Diagnostic(
+        "TG0704",
+        f"arithmetic on {dtype} cannot be generated yet",
+        span,
+        notes=("complex and 8-bit floating-point elements can be moved, not computed with, in this version",),
+        helps=("move the elements as they are, or keep the data in f32",),
     )
 
 

@@ -19,7 +19,7 @@ from tilegen.target import Target
 
 
 def plan_map(nest: Nest, schedule: Schedule, target: Target, name: str) -> Plan:
-    """Lower one schedule. Raises SpecError (TG0607 … TG0620) at the directive that the machine or the nest forbids."""
+    """Lower one schedule. Raises SpecError (TG0607 … TG0614) at the directive that the machine or the nest forbids."""
     tiles = tile_axes(nest, schedule)
     vector = vector_axis(nest, schedule)
     require_tiles_of_vectors(tiles, schedule, vector)

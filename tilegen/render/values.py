@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 
 from tilegen.algebra import Expr
-from tilegen.diagnostics import Diagnostic, SpecError
 from tilegen.dtypes import DType, Kind
 from tilegen.render.c_types import TypeNames
 from tilegen.render.functions import FUNCTIONS, float_function
@@ -125,8 +124,6 @@ class ValuePrinter:
                 raise AssertionError("lets are inlined and reductions refused before rendering")
 
     def _binary(self, value: Binary) -> tuple[str, int]:
-        dtype = value.left.dtype
-        require_arithmetic(dtype)
         if value.op in (BinaryOp.FLOOR_DIVIDE, BinaryOp.REMAINDER, BinaryOp.POWER):
             return self._by_helper(value), _PRIMARY
         operator, level = _C_OPERATORS[value.op]
@@ -177,8 +174,6 @@ class ValuePrinter:
         if source == target:
             return self._print(value.operand)
         operand = self(value.operand)
-        for dtype in (source, target):
-            require_arithmetic(dtype)
         if target.kind is Kind.BOOL:
             return f"{self._at(value.operand, _SUM)} != {literal(0, source, self._types)[0]}", _COMPARE
         if source.name in ("f16", "bf16"):
@@ -194,12 +189,7 @@ class ValuePrinter:
         return f"static_cast<{self._types.value(target)}>({operand})", _PRIMARY
 
     def _call(self, value: Call) -> str:
-        for argument in value.arguments:
-            require_arithmetic(argument.dtype)
-        recipe = FUNCTIONS.get(value.function)
-        if recipe is None:
-            raise SpecError([cannot_generate(f"`{value.function}`")])
-        name, helper = recipe(value.arguments[0].dtype if value.arguments else value.dtype)
+        name, helper = FUNCTIONS[value.function](value.arguments[0].dtype if value.arguments else value.dtype)
         if helper is not None:
             self.helpers.add(helper)
         return f"{name}({', '.join(self(a) for a in value.arguments)})"
@@ -232,7 +222,6 @@ def literal(value: int | float | complex | bool, dtype: DType, types: TypeNames)
                 return _float(float(value.real), dtype)
             if value == 0:
                 return f"{types.storage(dtype)}{{}}", _PRIMARY
-            require_arithmetic(dtype)
             name = "half" if dtype.name == "f16" else "bfloat16"
             types.storage(dtype)
             return (
@@ -259,18 +248,3 @@ def _float(value: float, dtype: DType) -> tuple[str, int]:
         return (text, _PRIMARY) if value > 0 else (f"-{text}", _UNARY)
     text = repr(value) + ("f" if single else "")
     return text, _PRIMARY if not text.startswith("-") else _UNARY
-
-
-def require_arithmetic(dtype: DType) -> None:
-    if dtype.kind is Kind.COMPLEX or dtype.name.startswith("f8"):
-        raise SpecError([cannot_generate(f"arithmetic on {dtype}")])
-
-
-def cannot_generate(what: str) -> Diagnostic:
-    return Diagnostic(
-        "TG0704",
-        f"{what} cannot be generated yet",
-        None,
-        notes=("complex and 8-bit floating-point elements can be moved, not computed with, in this version",),
-        helps=("move the elements as they are, or keep the data in f32",),
-    )
