@@ -206,6 +206,9 @@ class MemoryOperation:
         tally.requests += len(rows)
         tally.lanes += group.count
         bytes, is_load = self.form.bytes, self.form.access is Access.LOAD
+        if space is Space.LOCAL:
+            # The hardware interleaves local memory by lane; its sectors are not modelled.
+            return
         if space is not Space.SHARED:
             tally.sectors += int(counters.global_sectors(rows, active, bytes).sum())
             tally.ideal += int(counters.global_ideal(active, bytes).sum())

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tilegen.sim import warp
+from tilegen.sim import barriers, warp
 from tilegen.sim.alu import DTYPES
 from tilegen.sim.bind import Step, bind, is_control, is_warp_sync, registers_read
 from tilegen.sim.context import Context
-from tilegen.sim.faults import Fault, FaultKind, RunawayLimit, UnsupportedInstruction
+from tilegen.sim.faults import FaultKind, RunawayLimit, UnsupportedInstruction
 from tilegen.sim.ptx import Immediate, Instruction, Operand
 from tilegen.sim.state import Group
 
@@ -43,7 +43,7 @@ class Machine:
         self.budget = max_instructions
         self.thread_instructions = 0
         self.warp_instructions = 0
-        self.barriers = 0
+        self.barrier_count = 0
         self.segments: dict[int, Segment] = {}
         self.pending: dict[int, Array] = {}
         self.waiting: dict[int, Array] = {}
@@ -62,7 +62,7 @@ class Machine:
 
     def _validate(self, instruction: Instruction) -> None:
         opcode, parts = instruction.parts[0], instruction.parts
-        known = opcode not in ("bar", "barrier") or _barrier_kind(parts) in ("sync", "red")
+        known = opcode not in ("bar", "barrier") or barriers.barrier_kind(parts) in ("sync", "red")
         if opcode in ("bar", "barrier") and "cluster" in parts:
             known = False
         if not known:
@@ -289,7 +289,7 @@ class Machine:
             lanes = arrived & complete[self.state.lane_block]
             parts = {pc: mask & lanes for pc, mask in here.items() if (mask & lanes).any()}
             if needed is None:
-                self._judge(parts, lanes, live)
+                barriers.judge(self.context, parts, lanes, live)
             for pc in here:
                 rest = self.waiting.pop(pc) & ~lanes
                 if rest.any():
@@ -297,86 +297,19 @@ class Machine:
             self._pass(parts, lanes)
         return released
 
-    def _judge(self, parts: dict[int, Array], lanes: Array, live: Array) -> None:
-        """Faults of a barrier that is about to complete: exited threads, and threads at different barriers."""
-        pcs = sorted(parts)
-        absent = lanes & (live[self.state.lane_block] < self.state.threads)
-        for pc in pcs:
-            short = parts[pc] & absent
-            if short.any():
-                self._report_exited(pc, short, live)
-        for pc in pcs[1:]:
-            both = np.intersect1d(self.state.lane_block[parts[pcs[0]]], self.state.lane_block[parts[pc]])
-            if len(both):
-                self._report_diverged(pcs[0], pc, parts, int(both[0]), len(both))
-
-    def _report_exited(self, pc: int, short: Array, live: Array) -> None:
-        state = self.state
-        lane = int(np.flatnonzero(short)[0])
-        block = int(state.lane_block[lane])
-        gone = np.flatnonzero(state.valid & ~state.alive & (state.lane_block == block))
-        me, other = (state.thread(int(state.thread_number[one])) for one in (lane, gone[0]))
-        left = state.threads - int(live[block])
-        self.context.log.add(
-            Fault(
-                FaultKind.BARRIER_EXITED,
-                f"{left} of {state.threads} threads of block {me.block} had returned before the barrier, "
-                f"thread {other.thread} for one",
-                self.context.line(pc),
-                thread=me,
-                other=other,
-                ptx_line=self.program.instructions[pc].ptx_line,
-                count=len(np.unique(state.lane_block[short])),
-            )
-        )
-
-    def _report_diverged(
-        self, first: int, second: int, parts: dict[int, Array], block: int, count: int
-    ) -> None:
-        state = self.state
-        lanes = [int(np.flatnonzero(parts[one] & (state.lane_block == block))[0]) for one in (first, second)]
-        me, other = (state.thread(int(state.thread_number[one])) for one in lanes)
-        line, other_line = self.context.line(first), self.context.line(second)
-        self.context.log.add(
-            Fault(
-                FaultKind.BARRIER_DIVERGED,
-                f"{me} waits at line {line} while thread {other.thread} of the same block waits at line {other_line}",
-                line,
-                tuple(one for one in (line, other_line) if one is not None),
-                thread=me,
-                other=other,
-                ptx_line=self.program.instructions[first].ptx_line,
-                count=count,
-            )
-        )
-
     def _pass(self, parts: dict[int, Array], lanes: Array) -> None:
         key = self.context.barrier_key(next(iter(parts)))
         self.state.barrier_key[lanes] = key
-        self.barriers += len(np.unique(self.state.lane_block[lanes]))
+        self.barrier_count += len(np.unique(self.state.lane_block[lanes]))
         for pc, mask in parts.items():
-            if _barrier_kind(self.program.instructions[pc].parts) == "red":
-                self._reduce(pc, mask, lanes)
+            if barriers.barrier_kind(self.program.instructions[pc].parts) == "red":
+                barriers.reduce(self.context, pc, mask, lanes)
         for pc, mask in parts.items():
             self._continue(self.program.follows[pc], mask)
 
-    def _reduce(self, pc: int, mask: Array, lanes: Array) -> None:
-        """`bar.red`: the count, conjunction or disjunction of a predicate over the block."""
-        instruction = self.program.instructions[pc]
-        operation = instruction.parts[instruction.parts.index("red") + 1]
-        value = np.broadcast_to(warp.predicate(self.state, instruction.operands[-1])(), mask.shape)
-        blocks = self.state.blocks
-        votes = np.bincount(self.state.lane_block[lanes & value], minlength=blocks)[self.state.lane_block]
-        total = np.bincount(self.state.lane_block[lanes], minlength=blocks)[self.state.lane_block]
-        result: Array = votes if operation == "popc" else votes == total if operation == "and" else votes > 0
-        kind = DTYPES["u32"] if operation == "popc" else DTYPES["pred"]
-        target = self.state.destination(instruction.operands[0], kind)
-        if target is not None:
-            target[mask] = result[mask]
-
     def _operands(self, pc: int) -> tuple[Operand, ...]:
         instruction = self.program.instructions[pc]
-        is_red = _barrier_kind(instruction.parts) == "red"
+        is_red = barriers.barrier_kind(instruction.parts) == "red"
         return instruction.operands[1:-1] if is_red else instruction.operands
 
     def _number(self, pc: int) -> int:
@@ -413,7 +346,8 @@ class Machine:
                 if one != pc and np.isin(self.state.lane_block[self.waiting[one]], blocks).any()
             ]
             if elsewhere and elsewhere[0] > pc:
-                self._report_diverged(
+                barriers.report_diverged(
+                    self.context,
                     pc,
                     elsewhere[0],
                     self.waiting,
@@ -425,7 +359,3 @@ class Machine:
         for mask in self.waiting.values():
             self._exit(mask)
         self.waiting = {}
-
-
-def _barrier_kind(parts: tuple[str, ...]) -> str:
-    return next((part for part in parts[1:] if part in ("sync", "red", "arrive")), "")

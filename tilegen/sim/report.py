@@ -31,7 +31,7 @@ class Access(Enum):
 class AccessCounters:
     """Counts of one static memory instruction in one space.
 
-    `bytes` is per lane. `requests` are warp-wide executions with an active lane. For global and local memory
+    `bytes` is per lane. `requests` are warp-wide executions with an active lane. For global memory
     `sectors` counts 32-byte sectors and `ideal` = sum of ceil(active lanes * bytes / 32). For shared memory
     `wavefronts` is what the hardware spends, `ideal` = sum of ceil(active lanes * bytes / 128), `groups` are the
     warps (halves, quarters for 8 and 16 bytes) with an active lane, and `bank_conflicts` = max(0, wavefronts - groups).

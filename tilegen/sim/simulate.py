@@ -116,7 +116,7 @@ def simulate(
             )
     context.finish()
     accesses = tuple(counts for counted in context.counted for counts in counted())
-    counters = total(accesses, machine.barriers, machine.warp_instructions, machine.thread_instructions)
+    counters = total(accesses, machine.barrier_count, machine.warp_instructions, machine.thread_instructions)
     return Report(tuple(context.log), counters, accesses, machine.thread_instructions)
 
 
