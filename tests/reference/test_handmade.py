@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tilegen.algebra import Expr, expr, sym
-from tilegen.dtypes import F32, I32, DType
+from tilegen.dtypes import BOOL, F32, I32, DType
 from tilegen.reference import OutOfBoundsError, SizeError, evaluate, infer_sizes, is_movement
 from tilegen.source import Source, Span
 from tilegen.spec import (
@@ -157,6 +157,22 @@ def test_write_outside_is_refused() -> None:
         OutOfBoundsError, match="index 4 of dimension 0 of b is outside its extent 4 at i = 3"
     ):
         evaluate(beyond, {"N": 4}, {})
+
+
+@pytest.mark.parametrize(("first", "fails"), [(2, False), (1, True)])
+def test_suffix_sum_checks_exactly_the_terms_it_needs(first: int, fails: bool) -> None:
+    suffix = Reduce(Reduction.SUM, (axis("k", n, i),), read("x", k - 2), F32, SPAN)
+    here = Binary(BinaryOp.GREATER_EQUAL, IndexValue(i, I32), Literal(first, I32), BOOL)
+    scan = kernel(
+        "N",
+        (tensor("x", Role.IN, F32, n), tensor("y", Role.OUT, F32, n)),
+        Assign("y", (i,), None, (axis("i", n),), Where(here, suffix, Literal(0.0, F32), F32), SPAN),
+    )
+    if fails:
+        with pytest.raises(OutOfBoundsError, match="index -1 of dimension 0 of x"):
+            evaluate(scan, {"N": 5}, {"x": np.ones(5, np.float32)})
+    else:
+        assert evaluate(scan, {"N": 5}, {"x": np.ones(5, np.float32)})["y"].tolist() == [0, 0, 3, 2, 1]
 
 
 def test_sizes_from_shapes() -> None:

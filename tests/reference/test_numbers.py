@@ -42,6 +42,16 @@ def test_formats_are_those_of_numpy() -> None:
         assert form.smallest == float(info.smallest_subnormal), dtype
 
 
+def test_overflow_starts_half_a_unit_past_the_largest() -> None:
+    assert FORMATS[F16].overflow == 65520
+    assert FORMATS[F8E5M2].overflow == 61440
+    assert FORMATS[F32].overflow == 2.0**128 - 2.0**103
+    for dtype in (F16, BF16, F32, F8E5M2):
+        top = FORMATS[dtype].overflow
+        assert np.isinf(round_to(np.array([top]), dtype)).all()
+        assert round_to(np.array([np.nextafter(top, 0)]), dtype) == FORMATS[dtype].largest
+
+
 @pytest.mark.parametrize("dtype", [F8E4M3, F8E5M2, F16, BF16, F32])
 def test_rounding_is_to_nearest_even(dtype: DType) -> None:
     """Every finite number of a small format, the midpoints between neighbours, and a hair beside them."""

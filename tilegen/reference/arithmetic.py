@@ -117,7 +117,8 @@ def _propagated(op: BinaryOp, left: Number, right: Number, value: Array) -> Arra
             sure = ((np.abs(a) > ea) & (np.abs(b) > eb)) | ((ea == 0) & (eb == 0))
             return np.where(np.isinf(a) | np.isinf(b), np.where(sure, 0.0, np.inf), spread)
         case BinaryOp.DIVIDE:
-            return _quotient_spread(_as_float(value), b, ea, eb)
+            spread = _quotient_spread(_as_float(value), b, ea, eb)
+            return np.where(np.isinf(a) & (np.abs(b) > eb) & np.isfinite(ea), 0.0, spread)
         case BinaryOp.FLOOR_DIVIDE | BinaryOp.REMAINDER:
             return _floor_spread(op, a, b, ea, eb, left.value.dtype.kind == "f")
         case _:

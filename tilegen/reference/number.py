@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -38,6 +39,11 @@ class Format:
     def roundoff(self) -> float:
         """Unit roundoff u: the largest relative error of one rounding to nearest."""
         return 2.0**-self.precision
+
+    @property
+    def overflow(self) -> float:
+        """From here on, rounding to nearest gives infinity: half a unit past the largest (IEEE 754-2019, 4.3.1)."""
+        return self.largest + 2.0 ** (math.frexp(self.largest)[1] - self.precision - 1)
 
     @property
     def smallest(self) -> float:
@@ -95,10 +101,7 @@ def keep_range(value: Array, dtype: DType) -> Array:
     """Infinity where a float result of `dtype` overflows: the oracle exceeds the type in precision, not in range."""
     if dtype.kind is Kind.COMPLEX or dtype.size >= 8:
         return value
-    form = FORMATS[dtype]
-    # Half a unit past the largest number, where rounding to nearest gives infinity (IEEE 754-2019, 4.3.1).
-    threshold = form.largest * (1 + form.roundoff / 2)
-    over = np.abs(value) >= threshold
+    over = np.abs(value) >= FORMATS[dtype].overflow
     return np.where(over, np.copysign(np.inf, value), value) if over.any() else value
 
 
@@ -138,10 +141,9 @@ def bounded(
         held = held | ((propagated == 0) & (round_to(value, dtype) == value))
     error = propagated + np.where(held, 0.0, own)
     if form.precision < 53:
-        overflow = form.largest * (1 + form.roundoff / 2)
         unsure = (
-            (magnitude + error > form.largest)
-            & (magnitude - error < overflow)
+            (magnitude + error >= form.overflow)
+            & (magnitude - error < form.overflow)
             & np.isfinite(magnitude)
             & ~held
         )

@@ -103,11 +103,7 @@ def _rounded(value: Array, error: Array, dtype: DType, rtol: float | None, atol:
         # On the verge of overflow infinity and the largest number are both right.
         form = format_of(dtype)
         top = np.abs(value) + error
-        verge = (
-            (np.abs(value) - error < form.largest * (1 + form.roundoff / 2))
-            & (top > form.largest)
-            & (error > 0)
-        )
+        verge = (np.abs(value) - error < form.overflow) & (top >= form.overflow)
         total = np.where(verge & np.isfinite(value), np.inf, total)
         if dtype in (F8E4M3, F8E5M2):
             # The language does not say whether a store beyond f8 saturates, as PTX `cvt.satfinite` does.
