@@ -1,0 +1,122 @@
+"""The metrics of an expectation (LANGUAGE.md section 7) that are known without a GPU, from one simulated run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tilegen.analysis.footprint import (
+    SECTOR,
+    distinct_sectors,
+    elements_read,
+    elements_written,
+)
+from tilegen.analysis.occupancy import occupancy
+from tilegen.analysis.work import flops
+from tilegen.numpy_types import Array
+from tilegen.program import Program
+from tilegen.runtime.outcome import Run
+
+MEASURED = frozenset({"bandwidth", "time"})
+
+
+@dataclass(frozen=True, slots=True)
+class Metrics:
+    """Of one launch. `ideal_*`: distinct sectors that hold the elements which must be read or written. `spills`,
+    `shared_bytes`, `bytes_moved` in bytes; `occupancy` a fraction; `arithmetic_intensity` in FLOP per byte moved.
+
+    Efficiencies and ratios of nothing (no sector, no request) are 1 and 0. A kernel that was not launched has zeros.
+    """
+
+    load_sectors: int = 0
+    store_sectors: int = 0
+    ideal_load_sectors: int = 0
+    ideal_store_sectors: int = 0
+    load_requests: int = 0
+    store_requests: int = 0
+    bank_conflicts: int = 0
+    registers: int = 0
+    spills: int = 0
+    shared_bytes: int = 0
+    occupancy: float = 0.0
+    flops: int = 0
+
+    @property
+    def load_efficiency(self) -> float:
+        return self.ideal_load_sectors / self.load_sectors if self.load_sectors else 1.0
+
+    @property
+    def store_efficiency(self) -> float:
+        return self.ideal_store_sectors / self.store_sectors if self.store_sectors else 1.0
+
+    @property
+    def load_sectors_per_request(self) -> float:
+        return self.load_sectors / self.load_requests if self.load_requests else 0.0
+
+    @property
+    def store_sectors_per_request(self) -> float:
+        return self.store_sectors / self.store_requests if self.store_requests else 0.0
+
+    @property
+    def bytes_moved(self) -> int:
+        return (self.load_sectors + self.store_sectors) * SECTOR
+
+    @property
+    def arithmetic_intensity(self) -> float:
+        return self.flops / self.bytes_moved if self.bytes_moved else 0.0
+
+    def value(self, metric: str) -> float:
+        """By the language's name. KeyError for one that is measured or does not exist."""
+        if metric not in METRICS:
+            raise KeyError(metric)
+        return float(getattr(self, metric))
+
+    def ideal(self, metric: str) -> float:
+        """What `ideal` stands for beside this metric."""
+        return float({"load_sectors": self.ideal_load_sectors, "store_sectors": self.ideal_store_sectors}[metric])
+
+    def as_dict(self) -> dict[str, float]:
+        return {name: getattr(self, name) for name in METRICS}
+
+
+METRICS = (
+    "load_sectors",
+    "store_sectors",
+    "load_efficiency",
+    "store_efficiency",
+    "load_sectors_per_request",
+    "store_sectors_per_request",
+    "bank_conflicts",
+    "registers",
+    "spills",
+    "shared_bytes",
+    "occupancy",
+    "bytes_moved",
+    "arithmetic_intensity",
+)
+
+
+def metrics(program: Program, run: Run, arrays: Mapping[str, Array]) -> Metrics:
+    """All metrics of a simulated run on the logical `arrays`."""
+    if run.shape is None or run.report is None or run.resources is None:
+        return Metrics()
+    arguments, counters = run.arguments, run.report.counters
+    reads = elements_read(program.kernel, arguments.sizes, arrays, arguments.scalars)
+    shared = run.resources.static_shared_bytes + run.shape.dynamic_shared
+    resident = occupancy(
+        program.target, threads=run.shape.threads, registers=run.resources.registers, shared_bytes=shared
+    )
+    return Metrics(
+        load_sectors=counters.global_load_sectors,
+        store_sectors=counters.global_store_sectors,
+        ideal_load_sectors=distinct_sectors(reads, arguments.layouts, run.addresses),
+        ideal_store_sectors=distinct_sectors(elements_written(run.written), arguments.layouts, run.addresses),
+        load_requests=counters.global_load_requests,
+        store_requests=counters.global_store_requests,
+        bank_conflicts=counters.bank_conflicts,
+        registers=run.resources.registers,
+        spills=run.resources.spill_store_bytes + run.resources.spill_load_bytes,
+        shared_bytes=shared,
+        occupancy=resident.fraction,
+        flops=flops(program.kernel, arguments.sizes),
+    )

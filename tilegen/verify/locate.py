@@ -1,0 +1,98 @@
+"""Which block and thread of a plan compute an element of an output."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tilegen.algebra import evaluate, substitute
+from tilegen.nest.model import Nest, Store
+from tilegen.plan.model import Compute, Plan
+from tilegen.runtime.outcome import Run
+
+MOST_POINTS = 4_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """`tiles`: per tiled axis (axis, tile number, number of tiles). `thread`: linear number, None if not found."""
+
+    point: tuple[tuple[str, int], ...]
+    tiles: tuple[tuple[str, int, int], ...]
+    thread: int | None
+
+    def __str__(self) -> str:
+        tiles = ", ".join(
+            f"{axis} = {number} of {count}" + (" (the last)" if number == count - 1 else "")
+            for axis, number, count in self.tiles
+        )
+        thread = f", thread {self.thread}" if self.thread is not None else ""
+        return f"tile {tiles}{thread}" if tiles else f"block 0{thread}"
+
+
+def locate(plan: Plan, run: Run, tensor: str, field: str | None, index: tuple[int, ...]) -> Place | None:
+    """Where `tensor[index].field` is computed; None where no point writes it."""
+    nest, sizes = plan.nest, run.arguments.sizes
+    store = next(
+        (s for s in nest.stores if s.assign.tensor == tensor and s.assign.field == field), None
+    )
+    if store is None:
+        return None
+    point = _point(nest, store, sizes, index)
+    if point is None:
+        return None
+    values = {**sizes, **run.arguments.strides}
+    tiles = []
+    for tile in plan.tiles:
+        count = int(evaluate(tile.count, values))
+        if count > 1:
+            tiles.append((tile.axis, point[tile.axis] // tile.tile, count))
+    inside = {t.axis: point[t.axis] % t.tile for t in plan.tiles}
+    return Place(tuple(point.items()), tuple(tiles), _thread(plan, inside))
+
+
+def _point(nest: Nest, store: Store, sizes: object, index: tuple[int, ...]) -> dict[str, int] | None:
+    """The point of the nest at which the left-hand side is `index`, by trying all."""
+    assert isinstance(sizes, dict)
+    extents = {a.name: int(evaluate(a.extent, sizes)) for a in nest.axes}
+    shape = tuple(extents.values())
+    if np.prod(shape, dtype=np.int64) > MOST_POINTS:
+        return None
+    values = dict(sizes)
+    for position, (name, extent) in enumerate(extents.items()):
+        shaped = [1] * len(shape)
+        shaped[position] = extent
+        values[name] = np.arange(extent).reshape(shaped)
+    match = np.ones(shape, np.bool_)
+    for expression, wanted in zip(store.assign.indices, index, strict=True):
+        match &= evaluate(substitute(expression, nest.axis_values), values) == wanted
+    found = np.argwhere(match)
+    return {n: int(c) for n, c in zip(extents, found[0], strict=True)} if len(found) else None
+
+
+def _thread(plan: Plan, inside: dict[str, int]) -> int | None:
+    """The thread whose sweep of the compute phase covers the in-tile coordinates."""
+    compute = next((p for p in plan.phases if isinstance(p, Compute)), None)
+    if compute is None:
+        return None
+    sweep = compute.sweep
+    rank = len(sweep.loops)
+    values: dict[str, object] = {"@tid": np.arange(plan.threads).reshape(-1, *[1] * rank)}
+    for axis, digit in sweep.digits:
+        values[f"@thread_{axis}"] = evaluate(digit, values)
+    for position, loop in enumerate(sweep.loops):
+        shape = [1] * (rank + 1)
+        shape[position + 1] = loop.trip
+        values[f"@step_{loop.axis}"] = np.arange(loop.trip).reshape(shape)
+    covered: object = True
+    for axis, coordinate in sweep.coordinates:
+        at = evaluate(coordinate, values)
+        width = sweep.vector[1] if sweep.vector is not None and sweep.vector[0] == axis else 1
+        wanted = inside.get(axis, 0)
+        covered = covered & (at <= wanted) & (wanted < at + width)  # type: ignore[operator]
+    for expression, bound in sweep.limits:
+        covered = covered & (evaluate(expression, values) < bound)  # type: ignore[operator]
+    shape = (plan.threads, *(loop.trip for loop in sweep.loops))
+    found = np.argwhere(np.broadcast_to(np.asarray(covered), shape))
+    return int(found[0][0]) if len(found) else None
