@@ -1,0 +1,74 @@
+"""The rows of the speed table as data: a spec, sizes, and what torch calls the same work."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """`goal`: share of an equal-size copy; None where none was set. `torch`: an expression of the inputs by name.
+
+    `graph`: timed by graph replay (work under 50 µs)."""
+
+    name: str
+    spec: str
+    sizes: dict[str, int]
+    torch: str
+    goal: float | None = None
+    graph: bool = False
+    schedules: dict[str, str] = field(default_factory=dict)
+
+
+def _transpose(dtype: str) -> str:
+    return f"kernel transpose(M, N) {{ in a: {dtype}[M, N]; out b: {dtype}[N, M]; b[j, i] = a[i, j] }}"
+
+
+def _permute(dtype: str, rank: int, order: tuple[int, ...]) -> str:
+    axes = "abcdefgh"[:rank]
+    sizes = [x.upper() for x in axes]
+    out = [axes[k] for k in order]
+    return (
+        f"kernel permute({', '.join(sizes)}) {{ in x: {dtype}[{', '.join(sizes)}]; "
+        f"out y: {dtype}[{', '.join(x.upper() for x in out)}]; y[{', '.join(out)}] = x[{', '.join(axes)}] }}"
+    )
+
+
+def permute(name: str, dtype: str, shape: tuple[int, ...], order: tuple[int, ...], goal: float | None) -> Row:
+    sizes = {"ABCDEFGH"[n]: s for n, s in enumerate(shape)}
+    return Row(name, _permute(dtype, len(shape), order), sizes, f"x.permute({order})", goal)
+
+
+def _fields(count: int) -> str:
+    members = ", ".join(f"{'xyzuvwst'[n]}: f32" for n in range(count))
+    return (
+        f"kernel split(P) {{ in p: struct {{ {members} }}[P]; out q: struct {{ {members} }}[P] soa; q[i] = p[i] }}"
+    )
+
+
+ROWS = (
+    Row("copy f32 2^29", "kernel copy(N) { in x: f32[N]; out y: f32[N]; y[i] = x[i] }", {"N": 2**29}, "x"),
+    Row("copy u8 2^31+17", "kernel copy(N) { in x: u8[N]; out y: u8[N]; y[i] = x[i] }", {"N": 2**31 + 17}, "x"),
+    Row("transpose f32 16384²", _transpose("f32"), {"M": 16384, "N": 16384}, "a.t()", 0.97),
+    Row("transpose f16 16384²", _transpose("f16"), {"M": 16384, "N": 16384}, "a.t()", 0.97),
+    Row("transpose i8 32768²", _transpose("i8"), {"M": 32768, "N": 32768}, "a.t()", 0.95),
+    Row("transpose f64 8192²", _transpose("f64"), {"M": 8192, "N": 8192}, "a.t()", 0.97),
+    Row("transpose f32 12345 x 6789", _transpose("f32"), {"M": 12345, "N": 6789}, "a.t()", 0.90),
+    Row("transpose f32 8191 x 8193", _transpose("f32"), {"M": 8191, "N": 8193}, "a.t()", 0.88),
+    permute("permute f32 64x256x128x128 (0,2,3,1)", "f32", (64, 256, 128, 128), (0, 2, 3, 1), 0.97),
+    permute("permute f32 64x3x1024x1024 (0,2,3,1)", "f32", (64, 3, 1024, 1024), (0, 2, 3, 1), 0.95),
+    permute("permute u8 64x1024x1024x3 (0,3,1,2)", "u8", (64, 1024, 1024, 3), (0, 3, 1, 2), 0.92),
+    permute("permute f32 512x512x1024 (2,1,0)", "f32", (512, 512, 1024), (2, 1, 0), 0.97),
+    permute("permute f32 512x512x1024 (1,0,2)", "f32", (512, 512, 1024), (1, 0, 2), 0.98),
+    permute("permute f16 512x512x1024 (0,2,1)", "f16", (512, 512, 1024), (0, 2, 1), 0.97),
+    permute("permute f32 32x33x31x65x65 (4,2,0,3,1)", "f32", (32, 33, 31, 65, 65), (4, 2, 0, 3, 1), 0.85),
+    permute("batch of 100000 17x9 matrices f32", "f32", (100000, 17, 9), (0, 2, 1), 0.80),
+    permute("permute f32 65536x2x3 x64 (0,1,3,2)", "f32", (64, 65536, 2, 3), (0, 1, 3, 2), 0.80),
+    permute("permute f32 4097x33 x512 (0,2,1)", "f32", (512, 4097, 33), (0, 2, 1), None),
+    permute("permute f32 7x11x13x17x19x23 (5,3,1,0,2,4)", "f32", (7, 11, 13, 17, 19, 23), (5, 3, 1, 0, 2, 4), None),
+    Row("transpose f32 1024²", _transpose("f32"), {"M": 1024, "N": 1024}, "a.t()", 0.90, graph=True),
+    Row("AoS → SoA 6 x f32 2^27", _fields(6), {"P": 2**27}, "p.t()", 0.97),
+    Row("AoS → SoA 3 x f32 2^27", _fields(3), {"P": 2**27}, "p.t()", 0.92),
+    Row("AoS → SoA 5 x f32 2^27", _fields(5), {"P": 2**27}, "p.t()", 0.92),
+    Row("AoS → SoA 7 x f32 2^27", _fields(7), {"P": 2**27}, "p.t()", 0.92),
+)
