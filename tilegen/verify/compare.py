@@ -45,7 +45,8 @@ def compare(
             found += part.mismatches()
             continue
         for f in element.fields:
-            member = Expected(expected.value[f.name], expected.tolerance[f.name], expected.written[f.name])
+            moved = isinstance(expected.moved, frozenset) and f.name in expected.moved
+            member = Expected(expected.value[f.name], expected.tolerance[f.name], expected.written[f.name], moved)
             part = _Part(
                 program,
                 run,

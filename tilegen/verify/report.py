@@ -32,12 +32,12 @@ class Variation:
     def __str__(self) -> str:
         parts = []
         if self.misaligned:
-            parts.append("misaligned " + " ".join(self.misaligned))
+            parts.append("misaligned=" + "+".join(self.misaligned))
         if self.index is not None:
-            parts.append("i64 index" if self.index == "long long" else "i32 index")
+            parts.append("index=" + ("i64" if self.index == "long long" else "i32"))
         if self.strides is not None:
-            parts.append(f"strides {self.strides}")
-        return ", ".join(parts)
+            parts.append(f"strides={self.strides}")
+        return "-".join(parts)
 
 
 @dataclass(frozen=True, slots=True)

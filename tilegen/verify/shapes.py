@@ -12,7 +12,7 @@ from tilegen.spec import Bounds, Kernel
 
 Sizes = dict[str, int]
 MOST_ELEMENTS = 40_000
-MOST_SIZES = 14
+MOST_SIZES = 12
 
 
 def derived_sizes(program: Program, fixed: Mapping[str, int], scalars: Mapping[str, int]) -> tuple[Sizes, ...]:
