@@ -391,3 +391,59 @@ def test_faults_print_their_line_and_kind(run: Run) -> None:
     source = TRANSPOSE.replace("    __syncthreads();\n", "")
     fault = transpose(run, source)[FaultKind.SHARED_RACE]
     assert str(fault).startswith(f"line {fault.line}: race on shared memory: block ")
+
+
+def test_a_thread_does_not_race_with_itself(run: Run) -> None:
+    source = """extern "C" __global__ void k(volatile int* b, int* c) {
+    __shared__ volatile int s[64];
+    s[threadIdx.x] = 1;
+    s[threadIdx.x] = s[threadIdx.x] + 1;
+    c[threadIdx.x] = s[threadIdx.x];
+    asm volatile("st.global.u32 [%0], 5;" :: "l"(c + threadIdx.x));
+    c[threadIdx.x] += s[threadIdx.x];
+}"""
+    assert faults(run, source, 2, 32, np.zeros(1, np.int32), ("out", 128)).keys() == {FaultKind.GLOBAL_RACE}
+    assert faults(run, source, 1, 64, np.zeros(1, np.int32), ("out", 256)) == {}
+
+
+def test_an_earlier_reader_is_remembered_beside_the_later_one(run: Run) -> None:
+    source = """extern "C" __global__ void k(int* b) {
+    __shared__ volatile int s[32];
+    s[threadIdx.x] = 1;
+    __syncthreads();
+    int v = s[threadIdx.x];
+    int other = threadIdx.x < 8 ? threadIdx.x ^ 1 : threadIdx.x;
+    v += s[other];
+    s[other] = v;
+}"""
+    report, _ = run(source, 1, 32, ("out", 128))
+    assert [(fault.kind, fault.lines, fault.count) for fault in report.faults] == [
+        (FaultKind.WARP_RACE, (8, 5), 8)
+    ]
+
+
+def test_lanes_that_read_different_allocations(run: Run) -> None:
+    source = """extern "C" __global__ void k(int* a, int* b, int* c) {
+    c[threadIdx.x] = *((threadIdx.x % 2 ? a : b) + threadIdx.x);
+    a[threadIdx.x] = 1;
+    b[threadIdx.x] = 1;
+}"""
+    found = faults(run, source, 1, 32, np.zeros(32, np.int32), ("out", 128), ("out", 128))
+    assert list(found) == [FaultKind.UNINITIALISED_GLOBAL_READ]
+    fault = found[FaultKind.UNINITIALISED_GLOBAL_READ]
+    assert (fault.line, fault.count, fault.allocation) == (2, 16, "a1")
+
+
+def test_pointers_from_outside_their_allocation_are_tracked(cuda: Callable[..., Any]) -> None:
+    from tilegen.sim import Launch, simulate
+
+    module = cuda("""extern "C" __global__ void k(int* b) {
+        int i = blockIdx.x * 32 + threadIdx.x;
+        int v = b[i + 1000];
+        b[1063 - i] = v;
+    }""")
+    memory = Memory()
+    address = memory.allocate("b", 256)
+    report = simulate(module, "k", Launch((2, 1, 1), (32, 1, 1)), [address - 4000], memory)
+    assert {fault.kind for fault in report.faults} == {FaultKind.GLOBAL_RACE}
+    assert report.faults[0].allocation == "b"

@@ -569,3 +569,15 @@ def test_counters_of_a_ragged_edge(run: Run) -> None:
     assert counters.shared_load_wavefronts == counters.shared_store_wavefronts == 3
     assert counters.bank_conflicts == 0
     assert counters.global_load_sectors == counters.global_store_sectors == 10
+
+
+def test_atomics_of_one_instruction_happen_in_lane_order(run: Run) -> None:
+    source = """extern "C" __global__ void k(int* bins, int* old, int* swapped) {
+        old[threadIdx.x] = atomicAdd(&bins[threadIdx.x % 3], threadIdx.x);
+        swapped[threadIdx.x] = atomicExch(&bins[3 + threadIdx.x % 2], threadIdx.x);
+    }"""
+    report, memory = run(source, 1, 64, np.full(5, 100, np.int32), ("out", 256), ("out", 256))
+    assert report.faults == ()
+    old, swapped = (memory.read(name).view(np.int32).tolist() for name in ("a1", "a2"))
+    assert old == [100 + sum(range(i % 3, i, 3)) for i in range(64)]
+    assert swapped == [i - 2 if i >= 2 else 100 for i in range(64)]
