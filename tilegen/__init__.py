@@ -13,7 +13,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tilegen.api import CallError, File, Kernel, load, loads
+    from tilegen.api.errors import CallError
+    from tilegen.api.files import File, load, loads
+    from tilegen.api.kernel import Kernel
     from tilegen.diagnostics import Diagnostic, SpecError
     from tilegen.runtime.errors import ArgumentError, ArgumentTypeError, LaunchError
     from tilegen.toolchain.errors import CompileError, ToolchainMissing
@@ -39,16 +41,16 @@ __all__ = [
 _MODULES = {
     "ArgumentError": "tilegen.runtime.errors",
     "ArgumentTypeError": "tilegen.runtime.errors",
-    "CallError": "tilegen.api",
+    "CallError": "tilegen.api.errors",
     "CompileError": "tilegen.toolchain.errors",
     "Diagnostic": "tilegen.diagnostics",
-    "File": "tilegen.api",
-    "Kernel": "tilegen.api",
+    "File": "tilegen.api.files",
+    "Kernel": "tilegen.api.kernel",
     "LaunchError": "tilegen.runtime.errors",
     "SpecError": "tilegen.diagnostics",
     "ToolchainMissing": "tilegen.toolchain.errors",
-    "load": "tilegen.api",
-    "loads": "tilegen.api",
+    "load": "tilegen.api.files",
+    "loads": "tilegen.api.files",
 }
 
 
