@@ -43,7 +43,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
     if file_path.suffix == ".tile":
-        return TileFile.from_parent(parent, path=file_path)  # type: ignore[no-any-return]
+        return TileFile.from_parent(parent, path=file_path)
     return None
 
 
@@ -88,7 +88,9 @@ class TileFile(pytest.File):
         ungenerated = next((s for s in suites if not s.generated), None)
         if ungenerated is not None:
             problems = next(iter(ungenerated.problems.values()))
-            yield UngeneratedItem.from_parent(self, name=f"{family.name}[not generated yet]", problems=problems)
+            yield UngeneratedItem.from_parent(
+                self, name=f"{family.name}[not generated yet]", problems=problems
+            )
             return
         for suite in suites:
             for schedule, problems in suite.problems.items():
@@ -158,7 +160,9 @@ class CaseItem(TileItem):
 
 
 class ExpectationItem(TileItem):
-    def __init__(self, *, suites: list[Suite], expectation: Expectation, condition: Condition, **rest: Any) -> None:
+    def __init__(
+        self, *, suites: list[Suite], expectation: Expectation, condition: Condition, **rest: Any
+    ) -> None:
         super().__init__(**rest)
         self.suites, self.expectation, self.condition = suites, expectation, condition
 

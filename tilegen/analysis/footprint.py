@@ -40,10 +40,10 @@ class _Recorder(_Evaluator):
         mask = self.reads.setdefault((node.tensor, node.field), np.zeros(array.shape, np.bool_))
         if frame.counts_any() and array.size:
             numbers = np.arange(array.size, dtype=np.int64).reshape(array.shape)
-            indices = tuple(
-                i if isinstance(i, Expr) else self._number(i, frame).value for i in node.indices
+            indices = tuple(i if isinstance(i, Expr) else self._number(i, frame).value for i in node.indices)
+            found = read(
+                Readable(tensor.name, numbers, (0,) * tensor.rank, tensor.boundary, -1), indices, frame
             )
-            found = read(Readable(tensor.name, numbers, (0,) * tensor.rank, tensor.boundary, -1), indices, frame)
             active = frame.active()
             if active is not None:
                 found, active = np.broadcast_arrays(found, active)

@@ -73,7 +73,9 @@ class Metrics:
 
     def ideal(self, metric: str) -> float:
         """What `ideal` stands for beside this metric."""
-        return float({"load_sectors": self.ideal_load_sectors, "store_sectors": self.ideal_store_sectors}[metric])
+        return float(
+            {"load_sectors": self.ideal_load_sectors, "store_sectors": self.ideal_store_sectors}[metric]
+        )
 
     def as_dict(self) -> dict[str, float]:
         return {name: getattr(self, name) for name in METRICS}

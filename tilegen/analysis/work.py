@@ -28,10 +28,15 @@ from tilegen.spec import (
 
 _ARITHMETIC = {BinaryOp.ADD, BinaryOp.SUBTRACT, BinaryOp.MULTIPLY, BinaryOp.DIVIDE, BinaryOp.POWER}
 # Selection, sign and rounding: no arithmetic unit is counted for them.
-_FREE = frozenset(
-    ["abs", "floor", "ceil", "round", "trunc", "sign", "clip", "maximum", "minimum", "fmax", "fmin", "isnan", "isinf", "conj", "real", "imag", "relu"]
-)
-_COMPLEX = {BinaryOp.ADD: 2, BinaryOp.SUBTRACT: 2, BinaryOp.MULTIPLY: 6, BinaryOp.DIVIDE: 11, BinaryOp.POWER: 11}
+_SELECTION = "abs floor ceil round trunc sign clip maximum minimum fmax fmin isnan isinf conj real imag relu"
+_FREE = frozenset(_SELECTION.split(" "))
+_COMPLEX = {
+    BinaryOp.ADD: 2,
+    BinaryOp.SUBTRACT: 2,
+    BinaryOp.MULTIPLY: 6,
+    BinaryOp.DIVIDE: 11,
+    BinaryOp.POWER: 11,
+}
 _COMBINES = (Reduction.SUM, Reduction.PROD, Reduction.MEAN)
 
 
@@ -42,7 +47,7 @@ def flops(kernel: Kernel, sizes: Mapping[str, int]) -> int:
 
 
 def _points(axes: tuple[Axis, ...], sizes: Mapping[str, int], value: Value, own: int = 0) -> float:
-    """Cost of `value`, and `own` besides, at every point of `axes`; ends that use outer axes are taken at their mean."""
+    """Cost of `value` plus `own` at every point of `axes`; ends that use outer axes are taken at their mean."""
     points, middle = 1.0, dict(sizes)
     for axis in axes:
         low, high = evaluate(axis.lower, middle), evaluate(axis.upper, middle)

@@ -68,17 +68,16 @@ class DeviceLayout:
         return total.reshape(self.extents) if self.extents else total.reshape(())
 
 
-def layout(
-    tensor: Tensor, sizes: Mapping[str, int], *, strides: Sequence[int] | None = None
-) -> DeviceLayout:
+def layout(tensor: Tensor, sizes: Mapping[str, int], *, strides: Sequence[int] | None = None) -> DeviceLayout:
     """Device layout of `tensor` for actual sizes (compile-time sizes too).
 
-    `strides`: in elements, one per axis, used where the spec says `*`; without them such a tensor is dense and row-major.
+    `strides`: in elements, one per axis, used where the spec says `*`; without them such a tensor is row-major.
     """
     extents = tuple(int(evaluate(e, sizes)) for e in tensor.extents)
     given = dense_strides(extents) if strides is None else tuple(strides)
     steps = tuple(
-        int(given[axis] if stride is None else evaluate(stride, sizes)) for axis, stride in enumerate(tensor.strides)
+        int(given[axis] if stride is None else evaluate(stride, sizes))
+        for axis, stride in enumerate(tensor.strides)
     )
     offset = int(evaluate(tensor.offset, sizes))
     first = last = offset
@@ -156,7 +155,9 @@ def window(placed: DeviceLayout, pointer: str, memory: Bytes, *, writeable: bool
     return view
 
 
-def positions(placed: DeviceLayout, pointer: str, field: str | None = None) -> tuple[npt.NDArray[np.int64], int]:
+def positions(
+    placed: DeviceLayout, pointer: str, field: str | None = None
+) -> tuple[npt.NDArray[np.int64], int]:
     """Byte offset, counted from the start of the buffer, of each logical element behind `pointer`, and its bytes.
 
     `field`: of one member of a struct that is kept whole; without it, of the whole element.
@@ -186,7 +187,9 @@ def pack(placed: DeviceLayout, logical: Array, *, fill: int = 0) -> dict[str, By
     memory = {b.pointer: np.full(b.size, fill, np.uint8) for b in placed.buffers}
     source = np.asarray(logical, numpy_dtype(placed.tensor.element))
     if source.shape != placed.extents:
-        raise ValueError(f"{placed.tensor.name} has the extents {placed.extents}, the array has {source.shape}")
+        raise ValueError(
+            f"{placed.tensor.name} has the extents {placed.extents}, the array has {source.shape}"
+        )
     for buffer in placed.buffers:
         if placed.count == 0:
             continue
@@ -271,7 +274,9 @@ def element_mask(placed: DeviceLayout, pointer: str, touched: npt.NDArray[np.boo
     return result
 
 
-def _any_byte(at: npt.NDArray[np.int64], size: int, touched: npt.NDArray[np.bool_], combine: np.ufunc) -> Array:
+def _any_byte(
+    at: npt.NDArray[np.int64], size: int, touched: npt.NDArray[np.bool_], combine: np.ufunc
+) -> Array:
     if at.size == 0:
         return np.zeros(at.shape, np.bool_)
     found = touched[at]

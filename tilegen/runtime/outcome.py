@@ -42,6 +42,9 @@ class Options:
     initial: Mapping[str, Array] = field(default_factory=dict)
 
 
+PLAIN = Options()
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
     """Something a run must not do. `line` of the kernel source and `spec_line`, where they are known."""
@@ -140,14 +143,14 @@ def place(
                 initialised=tensor.role is not Role.OUT,
                 misalign=options.misalign.get(buffer.pointer, 0),
             )
-    strides = {
-        stride_symbol(t, d): layouts[t].strides[d] for t, d in program.nest.dynamic_strides
-    }
+    strides = {stride_symbol(t, d): layouts[t].strides[d] for t, d in program.nest.dynamic_strides}
     given = {s.name: (scalars or {}).get(s.name, s.default) for s in kernel.scalars}
     missing = [name for name, value in given.items() if value is None]
     if missing:
         raise ValueError(f"scalar {missing[0]} has no default and is not given")
-    return Arguments(known, strides, layouts, buffers, previous, {n: v for n, v in given.items() if v is not None})
+    return Arguments(
+        known, strides, layouts, buffers, previous, {n: v for n, v in given.items() if v is not None}
+    )
 
 
 def parameter_value(
@@ -177,7 +180,10 @@ def scalar_bytes(value: Number, dtype: DType) -> bytes:
 
 
 def gather(
-    program: Program, arguments: Arguments, contents: Mapping[str, Bytes], touched: Mapping[str, npt.NDArray[np.bool_]]
+    program: Program,
+    arguments: Arguments,
+    contents: Mapping[str, Bytes],
+    touched: Mapping[str, npt.NDArray[np.bool_]],
 ) -> tuple[dict[str, Array], dict[str, Array]]:
     """Logical outputs and which of their elements were written, from bytes and marks per pointer."""
     outputs, written = {}, {}
@@ -213,9 +219,13 @@ def index_types(program: Program) -> tuple[str, ...]:
 def compile_program(program: Program, source: str | None = None) -> Compiled:
     """All variants of a program with all its index types, in one compilation. `source`: instead of the program's."""
     entries = tuple(
-        program.rendered.entry(number, index) for number in range(len(program.plans)) for index in index_types(program)
+        program.rendered.entry(number, index)
+        for number in range(len(program.plans))
+        for index in index_types(program)
     )
-    return _compile(program.source if source is None else source, program.target, entries, program.kernel.name)
+    return _compile(
+        program.source if source is None else source, program.target, entries, program.kernel.name
+    )
 
 
 @lru_cache(maxsize=256)

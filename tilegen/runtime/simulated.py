@@ -12,6 +12,7 @@ from tilegen.numpy_types import Array
 from tilegen.program import LaunchShape, Program
 from tilegen.runtime.layout import Bytes, owned
 from tilegen.runtime.outcome import (
+    PLAIN,
     Arguments,
     Finding,
     LineMap,
@@ -47,7 +48,7 @@ def simulate_program(
     arrays: Mapping[str, Array],
     scalars: Mapping[str, Number] | None = None,
     *,
-    options: Options = Options(),
+    options: Options = PLAIN,
     source: str | None = None,
 ) -> SimulatedRun:
     """Run `program` once on logical arrays. `source`: text to compile instead of the program's own (same entries).
@@ -60,7 +61,9 @@ def simulate_program(
     outputs, written = gather(program, arguments, run.contents, run.written)
     faults = run.report.faults if run.report is not None else ()
     findings = [explain_fault(f, lines) for f in faults] + stray_writes(program, arguments, run.written)
-    resources = run.compiled.resources_of(run.shape.entry) if run.compiled is not None and run.shape is not None else None
+    resources = None
+    if run.compiled is not None and run.shape is not None:
+        resources = run.compiled.resources_of(run.shape.entry)
     return Run(
         outputs=outputs,
         previous=arguments.previous,
@@ -150,8 +153,8 @@ def stray_writes(
             found.append(
                 Finding(
                     "write to padding",
-                    f"{count} bytes of `{pointer.name}` that no element owns were written, the first {first} bytes past "
-                    "the pointer",
+                    f"{count} bytes of `{pointer.name}` that no element owns were written, "
+                    f"the first {first} bytes past the pointer",
                 )
             )
     return found

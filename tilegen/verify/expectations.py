@@ -62,7 +62,9 @@ def _schedules(suite: Suite, expectation: Expectation) -> list[str]:
     return [n for n in names if n != AUTO] or names
 
 
-def _evaluate(suite: Suite, expectation: Expectation, condition: Condition, schedule: str) -> ExpectationResult:
+def _evaluate(
+    suite: Suite, expectation: Expectation, condition: Condition, schedule: str
+) -> ExpectationResult:
     text = condition.span.text
     base = {
         "kernel": suite.kernel.name,
@@ -135,7 +137,8 @@ def _measured(
     """A condition on a measured metric, on the largest shape that is `on gpu`."""
     from tilegen.runtime.gpu import measure_program
 
-    sizes = expectation.at or largest_sizes(suite, schedule, on_gpu=True) or largest_sizes(suite, schedule, on_gpu=False)
+    sizes = expectation.at or largest_sizes(suite, schedule, on_gpu=True)
+    sizes = sizes or largest_sizes(suite, schedule, on_gpu=False)
     if sizes is None:
         return result(Verdict.FAIL, "no test gives a shape to measure it on; write `at …`")
     program = suite.program(schedule)

@@ -52,11 +52,15 @@ def make_inputs(kernel: Kernel, sizes: Mapping[str, int], fill: Fill, seed: int)
         generator = np.random.default_rng([seed, zlib.crc32(tensor.name.encode())])
         element = tensor.element
         if tensor.name in gathers and isinstance(element, DType):
-            arrays[tensor.name] = _indices(element, extents, _reach(kernel, sizes, gathers[tensor.name]), generator)
+            arrays[tensor.name] = _indices(
+                element, extents, _reach(kernel, sizes, gathers[tensor.name]), generator
+            )
             continue
         count = int(np.prod(extents, dtype=np.int64))
         if isinstance(element, DType):
-            arrays[tensor.name] = _values(kernel, element, start + np.arange(count), fill, generator).reshape(extents)
+            arrays[tensor.name] = _values(kernel, element, start + np.arange(count), fill, generator).reshape(
+                extents
+            )
             start += count
             continue
         array = np.zeros(extents, numpy_dtype(element))
@@ -182,5 +186,3 @@ def scalar_values(kernel: Kernel, given: Mapping[str, int | float | bool]) -> di
             value = True if scalar.dtype.kind is Kind.BOOL else 2 if scalar.dtype.is_integer else 1.5
         found[scalar.name] = value
     return found
-
-

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -34,9 +36,7 @@ class Place:
 def locate(plan: Plan, run: Run, tensor: str, field: str | None, index: tuple[int, ...]) -> Place | None:
     """Where `tensor[index].field` is computed; None where no point writes it."""
     nest, sizes = plan.nest, run.arguments.sizes
-    store = next(
-        (s for s in nest.stores if s.assign.tensor == tensor and s.assign.field == field), None
-    )
+    store = next((s for s in nest.stores if s.assign.tensor == tensor and s.assign.field == field), None)
     if store is None:
         return None
     point = _point(nest, store, sizes, index)
@@ -52,14 +52,15 @@ def locate(plan: Plan, run: Run, tensor: str, field: str | None, index: tuple[in
     return Place(tuple(point.items()), tuple(tiles), _thread(plan, inside))
 
 
-def _point(nest: Nest, store: Store, sizes: object, index: tuple[int, ...]) -> dict[str, int] | None:
+def _point(
+    nest: Nest, store: Store, sizes: Mapping[str, int], index: tuple[int, ...]
+) -> dict[str, int] | None:
     """The point of the nest at which the left-hand side is `index`, by trying all."""
-    assert isinstance(sizes, dict)
     extents = {a.name: int(evaluate(a.extent, sizes)) for a in nest.axes}
     shape = tuple(extents.values())
     if np.prod(shape, dtype=np.int64) > MOST_POINTS:
         return None
-    values = dict(sizes)
+    values: dict[str, Any] = dict(sizes)
     for position, (name, extent) in enumerate(extents.items()):
         shaped = [1] * len(shape)
         shaped[position] = extent
@@ -78,21 +79,21 @@ def _thread(plan: Plan, inside: dict[str, int]) -> int | None:
         return None
     sweep = compute.sweep
     rank = len(sweep.loops)
-    values: dict[str, object] = {"@tid": np.arange(plan.threads).reshape(-1, *[1] * rank)}
+    values: dict[str, Any] = {"@tid": np.arange(plan.threads).reshape(-1, *[1] * rank)}
     for axis, digit in sweep.digits:
         values[f"@thread_{axis}"] = evaluate(digit, values)
     for position, loop in enumerate(sweep.loops):
         shape = [1] * (rank + 1)
         shape[position + 1] = loop.trip
         values[f"@step_{loop.axis}"] = np.arange(loop.trip).reshape(shape)
-    covered: object = True
+    covered: Any = True
     for axis, coordinate in sweep.coordinates:
         at = evaluate(coordinate, values)
         width = sweep.vector[1] if sweep.vector is not None and sweep.vector[0] == axis else 1
         wanted = inside.get(axis, 0)
-        covered = covered & (at <= wanted) & (wanted < at + width)  # type: ignore[operator]
+        covered = covered & (at <= wanted) & (wanted < at + width)
     for expression, bound in sweep.limits:
-        covered = covered & (evaluate(expression, values) < bound)  # type: ignore[operator]
-    shape = (plan.threads, *(loop.trip for loop in sweep.loops))
-    found = np.argwhere(np.broadcast_to(np.asarray(covered), shape))
+        covered = covered & (evaluate(expression, values) < bound)
+    every = (plan.threads, *(loop.trip for loop in sweep.loops))
+    found = np.argwhere(np.broadcast_to(np.asarray(covered), every))
     return int(found[0][0]) if len(found) else None

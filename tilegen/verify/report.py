@@ -91,7 +91,7 @@ class CaseResult:
 
 @dataclass(frozen=True, slots=True)
 class ExpectationResult:
-    """`condition` as written. `measured` None where it could not be known; `wanted` with `ideal` or `copy` multiplied in."""
+    """`condition` as written. `measured` None where it is not known; `wanted` with `ideal` or `copy` multiplied in."""
 
     kernel: str
     schedule: str
@@ -128,19 +128,23 @@ class VerifyReport:
     @property
     def passed(self) -> bool:
         """Nothing failed, and something was tried. What needs a GPU does not count, unless this ran on one."""
-        results = [*self.cases, *self.expectations]
-        bad = Verdict.FAIL if self.where == "sim" else None
-        if bad is None:
-            return bool(self.cases) and not self.problems and all(r.verdict is Verdict.PASS for r in results)
+        verdicts = [r.verdict for r in self.results]
+        if self.where == "gpu" and Verdict.NEEDS_GPU in verdicts:
+            return False
         ran = any(c.verdict is Verdict.PASS for c in self.cases)
-        return ran and not self.problems and all(r.verdict is not bad for r in results)
+        return ran and not self.problems and Verdict.FAIL not in verdicts
+
+    @property
+    def results(self) -> tuple[CaseResult | ExpectationResult, ...]:
+        """Cases, then expectations."""
+        return (*self.cases, *self.expectations)
 
     @property
     def failures(self) -> tuple[CaseResult | ExpectationResult, ...]:
-        return tuple(r for r in (*self.cases, *self.expectations) if r.verdict is Verdict.FAIL)
+        return tuple(r for r in self.results if r.verdict is Verdict.FAIL)
 
     def count(self, verdict: Verdict) -> int:
-        return sum(r.verdict is verdict for r in (*self.cases, *self.expectations))
+        return sum(r.verdict is verdict for r in self.results)
 
     def to_json(self) -> dict[str, Any]:
         """The same as values of JSON."""

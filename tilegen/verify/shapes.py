@@ -15,7 +15,9 @@ MOST_ELEMENTS = 40_000
 MOST_SIZES = 12
 
 
-def derived_sizes(program: Program, fixed: Mapping[str, int], scalars: Mapping[str, int]) -> tuple[Sizes, ...]:
+def derived_sizes(
+    program: Program, fixed: Mapping[str, int], scalars: Mapping[str, int]
+) -> tuple[Sizes, ...]:
     """Run-time sizes worth trying, simplest first: 0, 1, around each tile, a prime, thin and wide.
 
     `fixed`: compile-time sizes; `scalars`: integer scalar parameters. Sizes that the kernel forbids are left out.
@@ -90,7 +92,9 @@ def _bounded(kernel: Kernel, wanted: Sizes, fixed: Mapping[str, int]) -> Sizes:
     return sizes
 
 
-def _legal(kernel: Kernel, wanted: Sizes, fixed: Mapping[str, int], scalars: Mapping[str, int]) -> Iterator[Sizes]:
+def _legal(
+    kernel: Kernel, wanted: Sizes, fixed: Mapping[str, int], scalars: Mapping[str, int]
+) -> Iterator[Sizes]:
     """`wanted`, or the nearest sizes that the kernel accepts."""
     for sizes in _attempts(kernel, wanted, fixed):
         if not call_problems(kernel, {**fixed, **sizes, **scalars}):

@@ -34,8 +34,8 @@ NOT_YET = "TG0701"
 
 
 class Suite:
-    """`schedules`: names of schedules or variants, None for all of them and `auto`. `shapes`: `spec` for the tests of the
-    spec alone, `all` for the awkward sizes and layouts as well."""
+    """`schedules`: names of schedules or variants, None for all of them and `auto`. `shapes`: `spec` for the tests of
+    the spec alone, `all` for the awkward sizes and layouts as well."""
 
     def __init__(
         self,
@@ -89,7 +89,9 @@ class Suite:
         """The program of a variant. Raises SpecError."""
         key = (schedule, tuple(sorted((overrides or {}).items())))
         if key not in self._programs:
-            self._programs[key] = build(self.kernel, self.variants[schedule], self.target, constants=overrides or None)
+            self._programs[key] = build(
+                self.kernel, self.variants[schedule], self.target, constants=overrides or None
+            )
         return self._programs[key]
 
     @cached_property
@@ -139,7 +141,9 @@ class Suite:
         fixed = program.nest.constants
         scalars = scalar_values(self.kernel, self._usual_scalars)
         integers = {n: int(v) for n, v in scalars.items() if isinstance(v, int)}
-        shapes = [s for s in derived_sizes(program, fixed, integers) if self._has_value(self._case(schedule, s))]
+        shapes = [
+            s for s in derived_sizes(program, fixed, integers) if self._has_value(self._case(schedule, s))
+        ]
         if not shapes:
             return
         for sizes in shapes:
@@ -147,7 +151,9 @@ class Suite:
         # A shape with ragged ends, and the one that wide accesses serve best.
         filled = [s for s in shapes if all(v > 1 for v in s.values())] or shapes
         ragged = self._case(schedule, filled[0])
-        even = self._case(schedule, next((s for s in filled if all(v % 4 == 0 for v in s.values())), filled[0]))
+        even = self._case(
+            schedule, next((s for s in filled if all(v % 4 == 0 for v in s.values())), filled[0])
+        )
         pointers = [p.name for p in program.nest.pointers]
         chosen_pointers = [tuple(pointers)]
         if len(program.plans) > 1 and 1 < len(pointers) <= 4:
@@ -228,14 +234,16 @@ class Suite:
 
     def _reference(self, case: Case) -> tuple[dict[str, Array], dict[str, Expected]]:
         """Inputs and what must come out; shared by all schedules."""
-        key = (case.sizes, case.scalars, case.fill, case.seed, case.rtol, case.atol, case.variation.strides == "broadcast")
+        repeated = case.variation.strides == "broadcast"
+        key = (case.sizes, case.scalars, case.fill, case.seed, case.rtol, case.atol, repeated)
         if key not in self._wanted:
             sizes = self._sizes(case)
-            problems = call_problems(self.kernel, {**sizes, **{n: int(v) for n, v in case.scalars if isinstance(v, int)}})
+            integers = {n: int(v) for n, v in case.scalars if isinstance(v, int)}
+            problems = call_problems(self.kernel, {**sizes, **integers})
             if problems:
                 raise SpecError(problems)
             inputs = make_inputs(self.kernel, sizes, case.fill, case.seed)
-            if case.variation.strides == "broadcast":
+            if repeated:
                 inputs = self._broadcast(inputs)
             wanted = expected(self.kernel, sizes, inputs, dict(case.scalars), rtol=case.rtol, atol=case.atol)
             self._wanted[key] = inputs, wanted
@@ -254,18 +262,29 @@ class Suite:
         return found
 
     def _judge(
-        self, case: Case, program: Program, run: Run, inputs: Mapping[str, Array], wanted: Mapping[str, Expected]
+        self,
+        case: Case,
+        program: Program,
+        run: Run,
+        inputs: Mapping[str, Array],
+        wanted: Mapping[str, Expected],
     ) -> CaseResult:
         mismatches = compare(program, run, wanted, inputs)
         wrong = [*run.faults, *map(str, mismatches)]
-        if case.variation.index is not None and run.shape is not None and run.shape.index != case.variation.index:
+        if (
+            case.variation.index is not None
+            and run.shape is not None
+            and run.shape.index != case.variation.index
+        ):
             wrong.append(f"ran with `{run.shape.index}` indices, not `{case.variation.index}`")
         measured = None
         if case.written and self.where == "sim" and not wrong:
             measured = metrics(program, run, inputs)
         if wrong:
             return CaseResult(case, Verdict.FAIL, "\n".join(wrong), run.findings, mismatches)
-        return CaseResult(case, Verdict.PASS, "" if run.shape is not None else "nothing to launch", metrics=measured)
+        return CaseResult(
+            case, Verdict.PASS, "" if run.shape is not None else "nothing to launch", metrics=measured
+        )
 
     def _promise(self, case: Case) -> str:
         """What allows the launch of this case to be refused; empty if nothing does."""
@@ -290,6 +309,7 @@ class Suite:
             case = self._case(schedule, dict(sizes))
             program = self.program(schedule, self.overrides(case))
             inputs, _ = self._reference(case)
-            run = simulate_program(program, self._sizes(case), inputs, dict(case.scalars), options=Options(checks=False))
+            options = Options(checks=False)
+            run = simulate_program(program, self._sizes(case), inputs, dict(case.scalars), options=options)
             self._metrics[key] = metrics(program, run, inputs)
         return self._metrics[key]

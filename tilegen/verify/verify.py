@@ -1,4 +1,4 @@
-"""`verify_kernel`: every schedule, shape and layout of a kernel against the reference, and what it expects of memory."""
+"""`verify_kernel`: every schedule, shape and layout of a kernel against the reference, and its expectations."""
 
 from __future__ import annotations
 
