@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
-from typing import Any
+from typing import Any, cast
 
 
 class Op(Enum):
@@ -350,6 +350,12 @@ def evaluate(value: Expr, values: Mapping[str, Any]) -> Any:
     return total
 
 
+def as_function(value: Expr, name: str) -> Callable[[int], int]:
+    """`value` as a function of its only symbol `name`, for evaluation at many places."""
+    text = str(substitute(value, {name: sym("x")}))
+    return cast("Callable[[int], int]", eval(f"lambda x: {text}", {"min": min, "max": max}))
+
+
 @dataclass(frozen=True, slots=True)
 class Range:
     """Inclusive bounds; an unbounded side is `-math.inf` or `math.inf`."""
@@ -510,7 +516,10 @@ def linear_parts(value: Expr, names: Iterable[str]) -> tuple[dict[str, Expr], Ex
     for monomial, coefficient in value.terms:
         inside = [a for a in monomial if isinstance(a, Sym) and a.name in wanted]
         others = tuple(a for a in monomial if not (isinstance(a, Sym) and a.name in wanted))
-        if any(isinstance(a, Apply) and _symbols(Expr((((a,), 1),))) & wanted for a in others) or len(inside) > 1:
+        if (
+            any(isinstance(a, Apply) and _symbols(Expr((((a,), 1),))) & wanted for a in others)
+            or len(inside) > 1
+        ):
             return None
         term = Expr(((others, coefficient),))
         if inside:

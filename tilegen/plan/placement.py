@@ -11,14 +11,14 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import product
 
-from tilegen.algebra import Expr, evaluate, substitute
+from tilegen.algebra import Expr, as_function, substitute
 from tilegen.diagnostics import Diagnostic, SpecError
 from tilegen.plan.model import Buffer, Load, Sweep, Swizzle
 from tilegen.plan.stage import StageBox
 from tilegen.schedule.model import Placement
 
 _BANKS, _WORD = 32, 4
-_SAMPLED_WARPS, _SAMPLED_STEPS = 4, 4
+_SAMPLED_STEPS = 2
 
 
 def place_rows(load: Load, compute: Sweep, box: StageBox, threads: int) -> Buffer:
@@ -35,18 +35,24 @@ def place_rows(load: Load, compute: Sweep, box: StageBox, threads: int) -> Buffe
             return replace(buffer, pad=box.stage.pad)
         case Placement.SWIZZLED:
             require_one_to_one(box, buffer)
-            candidates = list(swizzles(buffer))
+            candidates = list(swizzles(buffer, box.width))
         case Placement.BEST:
-            candidates = [buffer, *swizzles(buffer), replace(buffer, pad=max(1, box.chunk))]
-    return min(candidates, key=lambda b: _cost(b, load, compute, box, threads))
+            padded = replace(buffer, pad=max(1, box.chunk))
+            # Single elements are cheaper to pad than to swizzle: a multiplication instead of a shift, a mask and an xor.
+            ways = (padded, *swizzles(buffer, box.width)) if box.chunk == 1 else (*swizzles(buffer, box.width), padded)
+            candidates = [buffer, *ways]
+    return _first_with_least_conflicts(candidates, load, compute, box, threads)
 
 
-def swizzles(buffer: Buffer) -> Iterator[Buffer]:
-    """Every swizzle that keeps each row's chunks a permutation of themselves."""
+def swizzles(buffer: Buffer, width: int) -> Iterator[Buffer]:
+    """Every swizzle that keeps each row's chunks a permutation of themselves.
+
+    First the one whose key changes every `width` rows, as the columns of a vector load do.
+    """
     chunks = buffer.axes[-1][1] // buffer.chunk
     group = min(chunks & -chunks, max(1, _BANKS * _WORD // (buffer.chunk * buffer.dtype.size)))
     while group > 1:
-        for shift in range(6):
+        for shift in sorted(range(6), key=lambda s: abs(s - (width.bit_length() - 1))):
             yield replace(buffer, swizzle=Swizzle(shift, group - 1))
         group //= 2
 
@@ -93,29 +99,37 @@ def require_one_to_one(box: StageBox, buffer: Buffer) -> None:
     )
 
 
-def _cost(buffer: Buffer, load: Load, compute: Sweep, box: StageBox, threads: int) -> tuple[int, int, int]:
-    """Conflicts first, then bytes, then how plain the layout is."""
-    write_width = load.across[1] if load.across else (load.width if buffer.axes[-1][0] == box.fast else 1)
-    conflicts = _conflicts(buffer, load.sweep, write_width, threads)
-    conflicts += _conflicts(buffer, compute, box.read_width, threads)
-    plainness = 0 if buffer.swizzle is None else 1 + buffer.swizzle.shift
-    return conflicts, buffer.bytes, plainness
+def _first_with_least_conflicts(
+    candidates: list[Buffer], load: Load, compute: Sweep, box: StageBox, threads: int
+) -> Buffer:
+    """Candidates come from the plainest on; one without conflicts ends the search."""
+    best, least = candidates[0], None
+    for candidate in candidates:
+        write_width = load.across[1] if load.across else (load.width if candidate.axes[-1][0] == box.fast else 1)
+        conflicts = _conflicts(candidate, load.sweep, write_width, threads)
+        if least is None or conflicts < least:
+            conflicts += _conflicts(candidate, compute, box.read_width, threads)
+        if least is None or conflicts < least:
+            best, least = candidate, conflicts
+        if least == 0:
+            break
+    return best
 
 
 def _conflicts(buffer: Buffer, sweep: Sweep, width: int, threads: int) -> int:
-    """Extra wavefronts of the first warps and steps of a sweep that accesses `width` elements of each row at a time."""
+    """Extra wavefronts of the first and last warp in the first steps of a sweep that accesses `width` elements each."""
     size = buffer.dtype.size
     address = _thread_address(buffer, sweep)
-    lanes = 32 // max(1, width * size // _WORD // 1 if width * size > _WORD else 1)
     lanes = {1: 32, 2: 16, 4: 8}[max(1, min(4, width * size // _WORD))]
-    trips = [range(min(loop.trip, _SAMPLED_STEPS)) for loop in sweep.loops]
+    starts = {*range(0, min(threads, 32), lanes), *range(max(0, threads - 32) // 32 * 32, threads, lanes)}
     extra = 0
-    for steps in product(*trips):
+    for steps in product(*(range(min(loop.trip, _SAMPLED_STEPS)) for loop in sweep.loops)):
         fixed = {f"@step_{loop.axis}": s for loop, s in zip(sweep.loops, steps, strict=True)}
-        for first in range(0, min(threads, 32 * _SAMPLED_WARPS), lanes):
+        element = as_function(substitute(address, fixed), "@tid")
+        for first in starts:
             words: dict[int, set[int]] = {}
             for tid in range(first, min(first + lanes, threads)):
-                place = evaluate(address, {**fixed, "@tid": tid}) * size
+                place = element(tid) * size
                 for word in range(place // _WORD, (place + width * size - 1) // _WORD + 1):
                     words.setdefault(word % _BANKS, set()).add(word)
             extra += max(len(w) for w in words.values()) - 1

@@ -17,12 +17,16 @@ def _rank(monomial: tuple[Atom, ...]) -> int:
 
 class IndexPrinter:
     """`name(symbol)` gives the C text of a symbol, `range_of(symbol)` what is known of its value; symbols for which
-    `leading` holds come first in sums and products."""
+    `leading` holds come first in sums and products. `host`: without the helpers of device code."""
 
     def __init__(
-        self, name: Callable[[str], str], range_of: Callable[[str], Range], leading: Callable[[str], bool]
+        self,
+        name: Callable[[str], str],
+        range_of: Callable[[str], Range],
+        leading: Callable[[str], bool],
+        host: bool = False,
     ) -> None:
-        self._name, self._range_of, self._leading = name, range_of, leading
+        self._name, self._range_of, self._leading, self._host = name, range_of, leading, host
         self.helpers: set[str] = set()
 
     def __call__(self, value: Expr, minimum: int = 0) -> str:
@@ -77,16 +81,23 @@ class IndexPrinter:
             case Op.XOR:
                 return f"({self(atom.left, _ATOM)} ^ {self(atom.right, _ATOM)})"
             case Op.MIN | Op.MAX:
-                name = "smaller" if atom.op is Op.MIN else "larger"
-                self.helpers.add(name)
-                return f"{name}({self(atom.left)}, {self(atom.right)})"
+                left, right = self(atom.left, _ADD), self(atom.right, _ADD)
+                return f"({left} {'<' if atom.op is Op.MIN else '>'} {right} ? {left} : {right})"
 
     def _division(self, atom: Apply, minimum: int) -> str:
         ranges = {n: self._range_of(n) for n in symbols(atom.left)}
         if bounds(atom.left, ranges).low < 0:
+            if self._host:
+                return self._host_division(atom)
             name = "floor_div" if atom.op is Op.FLOOR_DIV else "floor_mod"
             self.helpers.add(name)
             return f"{name}({self(atom.left)}, {self(atom.right)})"
         operator = "/" if atom.op is Op.FLOOR_DIV else "%"
         text = f"{self(atom.left, _MULTIPLY)} {operator} {self(atom.right, _ATOM)}"
         return f"({text})" if minimum >= _ATOM else text
+
+    def _host_division(self, atom: Apply) -> str:
+        a, b = self(atom.left, _ATOM), self(atom.right, _ATOM)
+        if atom.op is Op.MOD:
+            return f"(({a} % {b} + {b}) % {b})"
+        return f"({a} >= 0 ? {a} / {b} : -((-{a} + {b} - 1) / {b}))"

@@ -81,6 +81,7 @@ class _LauncherPrinter:
             lambda n: self.names.user(f"${n}" if n in scalars else n),
             lambda n: ANY if n in signed else NON_NEGATIVE,
             lambda _: False,
+            host=True,
         )
 
     def view(self, name: str, plans: Sequence[Plan], kernels: Sequence[KernelView]) -> LauncherView:
