@@ -66,7 +66,9 @@ kernel flip(H, W) { in a: u8[H, W, 3]; out b: u8[H, W, 3]; b[i, j, c] = a[H - 1 
 }
 
 
-def emitted(text: str, *, name: str = "spec.tile", kernel: str | None = None, **options: object) -> tuple[Emitted, ...]:
+def emitted(
+    text: str, *, name: str = "spec.tile", kernel: str | None = None, **options: object
+) -> tuple[Emitted, ...]:
     """What `tilegen emit` makes of `text`."""
     spec = check(parse(source_from_text(text, name)))
     families = [find_family(spec, kernel)] if kernel else list(spec.kernels)

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
 from .conftest import SPECS, compile_with
 
 Written = Callable[..., Path]
@@ -40,7 +41,9 @@ def test_relocatable_device_code(written: Written, nvcc: str) -> None:
 def _include_folder(nvcc: str, folder: Path) -> str | None:
     """Where nvcc finds the runtime's headers, by its own word."""
     (folder / "empty.cu").write_text("")
-    done = subprocess.run([nvcc, "--dryrun", "-c", "empty.cu"], cwd=folder, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [nvcc, "--dryrun", "-c", "empty.cu"], cwd=folder, capture_output=True, text=True, check=False
+    )
     places = re.findall(r'-I"?([^"\s]+)', done.stderr)
     return next((p for p in places if (Path(p) / "cuda_runtime_api.h").is_file()), None)
 
@@ -61,7 +64,8 @@ def test_header_is_plain_c(compiler: list[str], written: Written, nvcc: str) -> 
         pytest.skip("no CUDA headers for the host compiler")
     (root / "all").write_text("".join(f'#include "{h}"\n' for h in (*headers, *headers)))
     compile_with(
-        [*compiler, "-Wall", "-Wextra", "-pedantic", "-Werror", "-fsyntax-only", "-isystem", include, "all"], root
+        [*compiler, "-Wall", "-Wextra", "-pedantic", "-Werror", "-fsyntax-only", "-isystem", include, "all"],
+        root,
     )
 
 

@@ -68,7 +68,8 @@ def test_provenance() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["päth/größe.tile", "a\\", "line\nbreak.tile", "*/ #error.tile", "x??/.tile", "\U0001f600", "\x1b[31m"]
+    "name",
+    ["päth/größe.tile", "a\\", "line\nbreak.tile", "*/ #error.tile", "x??/.tile", "\U0001f600", "\x1b[31m"],
 )
 def test_any_file_name_gives_ascii_comments(name: str, written: Written) -> None:
     text = COPY.format(name="copy").replace("}\n", "} # Grüße, 日本\n")
@@ -93,7 +94,16 @@ def test_the_same_bytes_whatever_the_process(tmp_path: Path) -> None:
     for seed, place in (("0", tmp_path), ("1", tmp_path / "else")):
         place.mkdir(exist_ok=True)
         environment = {**os.environ, "PYTHONHASHSEED": seed, "LC_ALL": "C" if seed == "0" else "C.UTF-8"}
-        command = [sys.executable, "-m", "tilegen", "emit", os.path.relpath(spec, place), "-o", "out", "--all"]
+        command = [
+            sys.executable,
+            "-m",
+            "tilegen",
+            "emit",
+            os.path.relpath(spec, place),
+            "-o",
+            "out",
+            "--all",
+        ]
         subprocess.run(command, cwd=place, env=environment, check=True, capture_output=True)
         outputs.append({p.name: p.read_bytes() for p in sorted((place / "out").iterdir())})
     assert outputs[0] == outputs[1]
@@ -107,7 +117,9 @@ def test_unchanged_files_are_left_alone(tmp_path: Path) -> None:
     assert [w.unchanged for w in write(made, tmp_path)] == [True, True]
     assert (tmp_path / "scaled.cu").stat().st_mtime_ns == 1
     write(emitted(SPECS["scaled"], types={"T": "f16"}), tmp_path)
-    assert len(list(tmp_path.iterdir())) == 2, "f16 is the first choice, so the same files; no temporary is left"
+    assert len(list(tmp_path.iterdir())) == 2, (
+        "f16 is the first choice, so the same files; no temporary is left"
+    )
 
 
 def test_a_file_of_somebody_else_is_not_replaced(tmp_path: Path) -> None:

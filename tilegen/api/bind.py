@@ -1,4 +1,4 @@
-"""The arguments of a call, checked: which kernel they choose, its sizes and scalars, and every array where it must be."""
+"""The arguments of a call, checked: which kernel they choose, its sizes and scalars, and where every array lies."""
 
 from __future__ import annotations
 
@@ -66,18 +66,19 @@ def bind(
     model = family.kernels[0]
     arrays, sizes, numbers = _by_name(model, positional, named, out)
     passed = {t.name: read(t, arrays[t.name]) for t in model.tensors if t.name in arrays}
-    kernel = _choose(matching_kernels(family, types), passed)
-    found = _sizes(kernel, passed, sizes)
-    scalars = scalar_values(kernel, numbers)
-    _require_legal(kernel, found, scalars)
-    constants = {s.name: found[s.name] for s in kernel.sizes if s.default is not None and s.default != found[s.name]}
+    kernel, found, scalars = resolve(family, types, passed, sizes, numbers)
+    constants = {
+        s.name: found[s.name] for s in kernel.sizes if s.default is not None and s.default != found[s.name]
+    }
     layouts, complete = {}, dict(passed)
     first = next(iter(passed.values())).first if passed else None
     for tensor in kernel.tensors:
         given = passed.get(tensor.name)
         extents = tuple(int(evaluate(e, found)) for e in tensor.extents)
         _require_blocks(given, extents)
-        placed = layout(tensor, found, strides=given.element_strides(extents) if given else _dense(tensor, extents))
+        placed = layout(
+            tensor, found, strides=given.element_strides(extents) if given else _dense(tensor, extents)
+        )
         layouts[tensor.name] = placed
         if given is None:
             complete[tensor.name] = allocate(
@@ -86,10 +87,32 @@ def bind(
         else:
             require_layout(given, extents, placed.strides)
     call = Call(
-        kernel, found, constants, scalars, complete, frozenset(passed), layouts, first.device if first else None
+        kernel,
+        found,
+        constants,
+        scalars,
+        complete,
+        frozenset(passed),
+        layouts,
+        first.device if first else None,
     )
     _require_memory(call)
     return call
+
+
+def resolve(
+    family: KernelFamily,
+    types: Mapping[str, str],
+    passed: Mapping[str, Passed],
+    sizes: Mapping[str, Any],
+    numbers: Mapping[str, Any],
+) -> tuple[Kernel, dict[str, int], dict[str, Number]]:
+    """The kernel that the arrays' types choose, every size and every scalar. Raises CallError."""
+    kernel = _choose(matching_kernels(family, types), passed)
+    found = _sizes(kernel, passed, sizes)
+    scalars = scalar_values(kernel, numbers)
+    _require_legal(kernel, found, scalars)
+    return kernel, found, scalars
 
 
 def _by_name(
@@ -152,7 +175,9 @@ def _outputs(kernel: Kernel, outputs: list[str], out: Any) -> dict[str, Any]:
         if isinstance(out, Mapping) and not isinstance(tensor.element, Struct):
             unknown = next(str(name) for name in out if name not in outputs)
             raise CallError(
-                "TG0810", f"kernel '{kernel.name}' has no output '{unknown}'", helps=(f"its output is `{outputs[0]}`",)
+                "TG0810",
+                f"kernel '{kernel.name}' has no output '{unknown}'",
+                helps=(f"its output is `{outputs[0]}`",),
             )
         return {outputs[0]: out}
     if isinstance(out, Mapping):
@@ -236,11 +261,11 @@ def _integer(name: str, value: Any) -> int:
     try:
         number = index(value)
     except TypeError:
-        raise CallTypeError(
-            "TG0812", f"the size `{name}` is {value!r}, and a size is an integer"
-        ) from None
+        raise CallTypeError("TG0812", f"the size `{name}` is {value!r}, and a size is an integer") from None
     if not 0 <= number < 1 << 63:
-        raise CallError("TG0812", f"the size `{name}` is {number}, and a size is 0 or more and fits in 64 bits")
+        raise CallError(
+            "TG0812", f"the size `{name}` is {number}, and a size is 0 or more and fits in 64 bits"
+        )
     return number
 
 
@@ -251,7 +276,9 @@ def _require_legal(kernel: Kernel, sizes: Mapping[str, int], scalars: Mapping[st
     if problems:
         first = problems[0]
         more = tuple(p.message for p in problems[1:])
-        where = (f"line {first.span.line} of {first.span.source.name}: {first.span.text}",) if first.span else ()
+        where = (
+            (f"line {first.span.line} of {first.span.source.name}: {first.span.text}",) if first.span else ()
+        )
         raise CallError(first.code, first.message, notes=(*first.notes, *where, *more), helps=first.helps)
 
 
@@ -301,11 +328,14 @@ def _require_apart(name: str, array: ArrayView) -> None:
     if array.size == 0:
         return
     reach = array.itemsize
-    for stride, extent in sorted((abs(s), n) for s, n in zip(array.strides, array.shape, strict=True) if n > 1):
+    for stride, extent in sorted(
+        (abs(s), n) for s, n in zip(array.strides, array.shape, strict=True) if n > 1
+    ):
         if stride < reach:
             raise CallError(
                 "TG0816",
-                f"argument '{name}' is written by the kernel, and elements of it may share memory: strides {array.strides}",
+                f"argument '{name}' is written by the kernel, and elements of it may share memory",
+                notes=(f"its strides are {array.strides} in bytes",),
                 helps=("pass an array of its own for the output",),
             )
         reach = stride * (extent - 1) + reach

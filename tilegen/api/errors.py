@@ -11,7 +11,9 @@ from tilegen.runtime.errors import ArgumentError, ArgumentTypeError
 class CallError(ArgumentError):
     """An argument that a kernel cannot take. `code` has a page: `tilegen explain-code TG0813`."""
 
-    def __init__(self, code: str, message: str, *, notes: tuple[str, ...] = (), helps: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self, code: str, message: str, *, notes: tuple[str, ...] = (), helps: tuple[str, ...] = ()
+    ) -> None:
         self.code, self.message, self.notes, self.helps = code, message, notes, helps
         lines = [f"{message} [{code}]", *(f"note: {n}" for n in notes), *(f"help: {h}" for h in helps)]
         super().__init__("\n".join(lines))

@@ -80,7 +80,7 @@ class File:
 
 
 def load(path: str | os.PathLike[str], target: Target | str | None = None) -> File:
-    """The checked spec in the file at `path`. `target`: a GPU architecture (`sm_90`), by default that of the GPU in use.
+    """The checked spec in the file at `path`. `target`: a GPU architecture (`sm_90`), by default the GPU's own.
 
     Raises SpecError with every problem of the spec.
     """

@@ -87,7 +87,12 @@ class Kernel:
         return self._with(types=chosen)
 
     def _with(self, **changes: Any) -> Kernel:
-        kept = {"target": self._target, "schedule": self._schedule, "types": self._types, "programs": self._programs}
+        kept = {
+            "target": self._target,
+            "schedule": self._schedule,
+            "types": self._types,
+            "programs": self._programs,
+        }
         return Kernel(self._spec, self._family, **{**kept, **changes})
 
     @property

@@ -25,7 +25,9 @@ def allocate(kernel: Kernel, placed: DeviceLayout, kind: ArrayKind, device: int 
     tensor = placed.tensor
     span = (placed.last - placed.first + 1 + placed.offset) * tensor.element.size
     if span >= _TOO_MANY_BYTES:
-        raise CallError("TG0812", f"the output `{tensor.name}` of extents {placed.extents} takes {span} bytes")
+        raise CallError(
+            "TG0812", f"the output `{tensor.name}` of extents {placed.extents} takes {span} bytes"
+        )
     zeros = not writes_all(kernel, tensor)
     element = tensor.element
     host = device is None and kind in _NUMPY_LIKE
@@ -69,7 +71,9 @@ def _of_fields(
     return Passed(tensor, form, {tensor.name: view(array, name=tensor.name)}, array)
 
 
-def _array(kind: ArrayKind, device: int | None, placed: DeviceLayout, element: ElementType, zeros: bool) -> Any:
+def _array(
+    kind: ArrayKind, device: int | None, placed: DeviceLayout, element: ElementType, zeros: bool
+) -> Any:
     """An array with the strides of `placed`, its pointer aligned as the tensor promises."""
     dense = placed.strides == dense_strides(placed.extents) or 0 in placed.extents
     align = placed.tensor.align or 1
@@ -83,7 +87,9 @@ def _array(kind: ArrayKind, device: int | None, placed: DeviceLayout, element: E
     return array
 
 
-def _strided(kind: ArrayKind, device: int | None, placed: DeviceLayout, element: ElementType, align: int) -> Any:
+def _strided(
+    kind: ArrayKind, device: int | None, placed: DeviceLayout, element: ElementType, align: int
+) -> Any:
     """A view of a longer run of elements: what a kernel writes to the gaps of a row, nobody sees."""
     size = element.size
     extra = -(-align // size)
@@ -116,7 +122,12 @@ def _covers(assign: Assign, tensor: Tensor) -> bool:
     names: set[str] = set()
     for index, extent in zip(assign.indices, tensor.extents, strict=True):
         axis = next((a for name, a in axes.items() if index == sym(name)), None)
-        if axis is None or axis.name in names or axis.lower.constant != 0 or (axis.upper - extent).constant != 0:
+        if (
+            axis is None
+            or axis.name in names
+            or axis.lower.constant != 0
+            or (axis.upper - extent).constant != 0
+        ):
             return False
         names.add(axis.name)
     return True

@@ -37,7 +37,7 @@ _ALIGNMENT = 256
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """A launch that was made. `values`: per parameter a number, or the pointer's name and what to add to its address."""
+    """A launch that was made. `values`: per parameter a number, or a pointer's name and what its address gets added."""
 
     kernel: Kernel
     config: LaunchConfig

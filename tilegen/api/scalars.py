@@ -31,7 +31,9 @@ def scalar_values(kernel: Kernel, given: Mapping[str, Any]) -> dict[str, Number]
 def _convert(name: str, value: Any, dtype: DType) -> Number:
     plain = value.item() if hasattr(value, "item") and getattr(value, "ndim", 0) == 0 else value
     if not isinstance(plain, (bool, int, float, complex)):
-        raise CallTypeError("TG0818", f"the scalar `{name}` is a {type(value).__name__}, and it takes a number: {dtype}")
+        raise CallTypeError(
+            "TG0818", f"the scalar `{name}` is a {type(value).__name__}, and it takes a number: {dtype}"
+        )
     match dtype.kind:
         case Kind.BOOL:
             if plain in (0, 1):

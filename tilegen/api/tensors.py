@@ -82,7 +82,11 @@ def read(tensor: Tensor, value: Any) -> Passed:
         raise CallTypeError(
             "TG0820",
             f"argument '{tensor.name}' is a mapping, and the tensor is no structure of arrays",
-            helps=("pass one array, or declare the tensor `soa`" if isinstance(element, Struct) else "pass one array",),
+            helps=(
+                "pass one array, or declare the tensor `soa`"
+                if isinstance(element, Struct)
+                else "pass one array",
+            ),
         )
     with coded("TG0811"):
         found = view(value, name=tensor.name, stream=_stream(value))
@@ -119,7 +123,7 @@ def _read_fields(tensor: Tensor, element: Struct, value: Any) -> Passed:
     if sorted(map(str, value)) != sorted(names):
         raise CallTypeError(
             "TG0820",
-            f"argument '{tensor.name}' has the fields {', '.join(map(str, value))}, and the tensor has {', '.join(names)}",
+            f"argument '{tensor.name}' has the fields {', '.join(map(str, value))}; the tensor has {', '.join(names)}",
         )
     views = {}
     for pointer, field in pointer_names(tensor):
@@ -153,7 +157,7 @@ def _require_field_axes(tensor: Tensor, element: Struct, found: ArrayView, form:
     if found.shape[-len(inner) :] != inner:
         raise CallTypeError(
             "TG0820",
-            f"argument '{tensor.name}' has shape {found.shape}, and its last axes must be {shown}: the fields of {element}",
+            f"argument '{tensor.name}' has shape {found.shape}; its last axes must be {shown}: the fields of {element}",
         )
 
 
@@ -183,7 +187,9 @@ def require_layout(passed: Passed, extents: tuple[int, ...], strides: tuple[int,
     tensor = passed.tensor
     for pointer, array in passed.views.items():
         name = label(passed, pointer)
-        with coded("TG0814" if _odd(array) else "TG0813", "pass a copy: `numpy.ascontiguousarray`, `.copy()`"):
+        with coded(
+            "TG0814" if _odd(array) else "TG0813", "pass a copy: `numpy.ascontiguousarray`, `.copy()`"
+        ):
             check_element_strides(name, array)
         if 0 in extents:
             continue
@@ -218,7 +224,9 @@ def _odd(array: ArrayView) -> bool:
 def _declared(tensor: Tensor) -> str:
     shown = ", ".join("*" if s is None else str(s) for s in tensor.strides)
     plain = tensor.order == tuple(range(tensor.rank))
-    return f"with strides ({shown}) in elements" + (", dense and row-major" if plain and None not in tensor.strides else "")
+    return f"with strides ({shown}) in elements" + (
+        ", dense and row-major" if plain and None not in tensor.strides else ""
+    )
 
 
 def _what_to_do(passed: Passed, array: ArrayView) -> str:
@@ -247,7 +255,9 @@ def to_logical(passed: Passed, extents: tuple[int, ...]) -> Array:
         return logical
     if passed.form is Form.BLOCKS:
         assert isinstance(passed.tensor.placement, Aosoa)
-        blocks = np.empty(passed.first.shape[:-2], to_blocks(logical[..., :0], passed.tensor.placement.block).dtype)
+        blocks = np.empty(
+            passed.first.shape[:-2], to_blocks(logical[..., :0], passed.tensor.placement.block).dtype
+        )
         host = on_host(passed.first)
         for number, f in enumerate(element.fields):
             blocks[f.name] = host[..., number, :]

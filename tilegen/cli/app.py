@@ -17,6 +17,8 @@ from tilegen.diagnostics import Diagnostic, SpecError, to_json
 _COMMANDS = {
     "check": "check",
     "emit": "emit",
+    "verify": "verify",
+    "run": "run",
     "doctor": "doctor",
     "explain-code": "explain_code",
 }

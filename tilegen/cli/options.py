@@ -56,11 +56,14 @@ def arch_option(default: str | None) -> Callable[[F], F]:
     )
 
 
-def pairs(values: tuple[str, ...], option: str) -> dict[str, str]:
-    """`M=1,N=2` and repeated options as a mapping. Raises click.BadParameter."""
+def pairs(values: tuple[str, ...], option: str, *, split: bool = True) -> dict[str, str]:
+    """`M=1,N=2` and repeated options as a mapping; without `split` a comma is part of the value.
+
+    Raises click.BadParameter.
+    """
     found: dict[str, str] = {}
     for text in values:
-        for part in filter(None, (p.strip() for p in text.split(","))):
+        for part in filter(None, (p.strip() for p in (text.split(",") if split else [text]))):
             name, equals, value = (p.strip() for p in part.partition("="))
             if not (name and equals and value):
                 raise click.BadParameter(f"'{part}' is not of the form NAME=VALUE", param_hint=f"'{option}'")
