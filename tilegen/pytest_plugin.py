@@ -85,13 +85,13 @@ class TileFile(pytest.File):
         where: Any = _setting(self.config, "on")
         shapes: Any = _setting(self.config, "shapes")
         suites = [Suite(family, k, target, where=where, shapes=shapes) for k in family.kernels]
-        ungenerated = next((s for s in suites if not s.generated), None)
-        if ungenerated is not None:
-            problems = next(iter(ungenerated.problems.values()))
-            yield UngeneratedItem.from_parent(
-                self, name=f"{family.name}[not generated yet]", problems=problems
-            )
-            return
+        for suite in suites:
+            if not suite.generated:
+                problems = next(iter(suite.problems.values()))
+                types = "".join(f"{d} " for _, d in suite.kernel.types)
+                name = f"{family.name}[{types}not generated yet]"
+                yield UngeneratedItem.from_parent(self, name=name, problems=problems)
+        suites = [s for s in suites if s.generated]
         for suite in suites:
             for schedule, problems in suite.problems.items():
                 types = "".join(f"-{d}" for _, d in suite.kernel.types)
@@ -99,6 +99,8 @@ class TileFile(pytest.File):
                 yield ProblemItem.from_parent(self, name=name, problems=problems)
             for case in suite.cases:
                 yield CaseItem.from_parent(self, name=str(case), suite=suite, case=case)
+        if not suites:
+            return
         names: dict[str, int] = {}
         for expectation in family.expectations:
             for condition in expectation.conditions:
