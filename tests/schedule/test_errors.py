@@ -1,0 +1,140 @@
+"""One bad spec per code of schedules and plans, its text pinned, and what the help says to type typed.
+
+`errors/TG0602.tile` has the problem, `errors/TG0602.txt` what is told; `errors/TG0602-last.tile` is another way to it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tilegen.check import check
+from tilegen.codes.schedule import CODES
+from tilegen.diagnostics import SpecError, render_all
+from tilegen.parse import parse
+from tilegen.program import Program, build
+from tilegen.schedule.variants import expand
+from tilegen.source import Source
+from tilegen.target import target
+
+FOLDER = Path(__file__).parent / "errors"
+SPECS = sorted(FOLDER.glob("*.tile"))
+
+
+def attempt(name: str, text: str) -> Program:
+    """The program of the first schedule (or of `auto`) of the first kernel."""
+    family = check(parse(Source(name, text))).kernels[0]
+    schedule = expand(family.schedules[0])[0] if family.schedules else None
+    return build(family.kernels[0], schedule, target("sm_90"))
+
+
+@pytest.mark.parametrize("path", SPECS, ids=lambda p: p.stem)
+def test_text_of_every_code(path: Path) -> None:
+    with pytest.raises(SpecError) as caught:
+        attempt(path.name, path.read_text())
+    assert render_all(caught.value.diagnostics) + "\n" == path.with_suffix(".txt").read_text()
+    assert {d.code for d in caught.value.diagnostics} == {path.stem.partition("-")[0]}
+
+
+def test_every_code_has_a_spec() -> None:
+    assert {c.code for c in CODES} == {p.stem.partition("-")[0] for p in SPECS}
+
+
+# Spec, what the user wrote, and what the help tells to write instead (in backquotes).
+TYPED = [
+    ("TG0601-buffers", "stage a buffers 2", "stage a"),
+    ("TG0601-async", "stage a pad 1 async", "stage a pad 1"),
+    ("TG0602", "i = 64", "i = 32"),
+    ("TG0602-first-small", "i = 2", "i = 1"),
+    ("TG0602-last", "j = 2048", "j = 1024"),
+    ("TG0603-low", "max_registers 8", "max_registers 16"),
+    ("TG0603-high", "max_registers 300", "max_registers 255"),
+    ("TG0604", "vector 2", "vector x = 2"),
+    ("TG0605", "vector 8", "vector 4"),
+    ("TG0605-named", "y = 4", "y = 2"),
+    ("TG0606", "vector 4", "vector y = 4"),
+    ("TG0606-narrower", "vector 4", "vector 2"),
+    ("TG0607", "tile i", "stage a; tile i"),
+    ("TG0607", "vector 4", "vector b = 4"),
+    ("TG0607-boundary", "vector 4", "vector y = 4"),
+    ("TG0608", "i = 30", "i = 32"),
+    ("TG0608", "i = 30", "i = 28"),
+    ("TG0608-small", "tile i = 3", "tile i = 4"),
+    ("TG0608-threads", "i = 65", "i = 66"),
+    ("TG0608-threads", "i = 65", "i = 64"),
+    ("TG0609", "i = 32, j = 32; threads", "i = 64, j = 32; threads"),
+    ("TG0610", "tile i = 512", "tile i = 64"),
+    ("TG0610-pad", "tile i = 241", "tile i = 128"),
+    ("TG0611-one-element", "tile j = 256", "tile i = 2, j = 256"),
+    ("TG0611-vector", "tile i = 64", "tile i = 64, j = 64"),
+    ("TG0611-vector", "; vector a = 4", ""),
+    ("TG0612", "j = 30", "j = 32"),
+    ("TG0612-fast", "j = 30", "j = 32"),
+    ("TG0613", "stage a pad 1", "stage a pad 4"),
+    ("TG0613", "stage a pad 1", "stage a swizzle"),
+    ("TG0614", "j = 24", "j = 16"),
+    ("TG0614", "j = 24", "j = 32"),
+    ("TG0614", "stage a swizzle", "stage a pad 1"),
+    ("TG0614-vector", "tile i = 48", "tile i = 32"),
+    ("TG0614-vector", "tile i = 48", "tile i = 64"),
+    ("TG0614-vector", "stage a swizzle", "stage a pad 4"),
+    ("TG0701-constant", " constant", ""),
+    ("TG0701-texture", " texture(nearest, edge)", ""),
+]
+
+
+@pytest.mark.parametrize(("name", "old", "new"), TYPED)
+def test_what_the_help_tells_to_type_is_accepted(name: str, old: str, new: str) -> None:
+    text = (FOLDER / f"{name}.tile").read_text()
+    assert text.count(old) == 1
+    attempt(name, text.replace(old, new))
+
+
+@pytest.mark.parametrize("path", [p for p in SPECS if "TG0611-" in p.stem and p.stem != "TG0611-vector"], ids=lambda p: p.stem)
+def test_what_cannot_be_staged_runs_without(path: Path) -> None:
+    text = path.read_text()
+    directive = text[text.index("; stage") :].split(";")[1].split("}")[0].rstrip()
+    attempt(path.name, text.replace(f";{directive}", ""))
+
+
+@pytest.mark.parametrize(
+    ("name", "limit"),
+    [
+        ("max_registers 16", None),
+        ("max_registers 15", "TG0603"),
+        ("max_registers 255", None),
+        ("max_registers 256", "TG0603"),
+        ("threads i = 32, j = 32", None),
+        ("threads i = 33, j = 32", "TG0602"),
+        ("threads i = 1025", "TG0602"),
+        ("threads i = 1024", None),
+        ("tile i = 64, j = 908; stage a", None),  # 232,448 bytes, all that sm_90 gives
+        ("tile i = 64, j = 909; stage a", "TG0610"),
+        ("tile i = 64, j = 907; stage a pad 1", None),
+        ("tile i = 64, j = 908; stage a pad 1", "TG0610"),
+        ("tile i = 32, j = 32; stage a swizzle", None),
+        ("tile i = 32, j = 31; stage a swizzle", "TG0614"),
+        ("tile i = 31, j = 32; stage a swizzle", None),
+    ],
+)
+def test_limits_are_exact(name: str, limit: str | None) -> None:
+    text = "kernel t(M, N) { in a: f32[M, N]; out b: f32[N, M]; b[j, i] = a[i, j]; schedule s { %s } }" % name
+    if limit is None:
+        attempt("t", text)
+        return
+    with pytest.raises(SpecError) as caught:
+        attempt("t", text)
+    assert [d.code for d in caught.value.diagnostics] == [limit]
+
+
+def test_all_problems_of_a_schedule_come_in_one_run() -> None:
+    text = """kernel t(M, N) {
+    in a: f32[M, N]
+    out b: f32[N, M]
+    b[j, i] = a[i, j]
+    schedule s { threads i = 64, j = 64; max_registers 7; stage a async }
+}"""
+    with pytest.raises(SpecError) as caught:
+        attempt("t", text)
+    assert sorted(d.code for d in caught.value.diagnostics) == ["TG0601", "TG0602", "TG0603"]
