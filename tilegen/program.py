@@ -9,7 +9,7 @@ from functools import cached_property
 from tilegen.algebra import evaluate
 from tilegen.nest import Nest, build_nest
 from tilegen.nest.merge import drop_unit_axes, merge_axes
-from tilegen.plan.model import Aligned, AtMost, Condition, Multiple, Plan
+from tilegen.plan.model import Aligned, AtMost, Condition, Equals, Multiple, Plan
 from tilegen.plan.variants import plan_variants
 from tilegen.render import Rendered, render
 from tilegen.render.names import kernel_identifier
@@ -123,6 +123,8 @@ def holds(condition: Condition, values: Mapping[str, int], pointers: Mapping[str
             return bool(evaluate(condition.value, values) % condition.factor == 0)
         case Aligned():
             return pointers[condition.pointer] % condition.bytes == 0
+        case Equals():
+            return bool(evaluate(condition.value, values) == condition.number)
         case AtMost():
             return bool(evaluate(condition.value, values) <= condition.limit)
 

@@ -83,13 +83,57 @@ class Step:
     divisible: tuple[Expr, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Run:
+    """`width` neighbours along `axes`, (axis, points) from the fastest on.
+
+    More than one axis where the first ones are short and walked whole: then the run goes through all points of the
+    first, the next point of the second, and so on, as memory does.
+    """
+
+    axes: tuple[tuple[str, int], ...]
+    width: int
+
+    @property
+    def fast(self) -> str:
+        return self.axes[0][0]
+
+    @property
+    def single(self) -> bool:
+        return len(self.axes) == 1
+
+    @property
+    def points(self) -> int:
+        total = 1
+        for _, n in self.axes:
+            total *= n
+        return total
+
+    def coordinates(self, position: Expr) -> dict[str, Expr]:
+        """The coordinate of each axis at a position along the run; that of the last one may pass its points."""
+        found: dict[str, Expr] = {}
+        for axis, points in self.axes[:-1]:
+            found[axis], position = position % points, position // points
+        return found | {self.axes[-1][0]: position}
+
+
 def step_of(nest: Nest, access: Access, axis: str, width: int) -> Step | None:
     """The step of `access` over `width` neighbours along `axis`; None where no vector access is possible."""
-    if any(depends_on(c.index, axis) for c in access.checked):
+    return step_along(nest, access, Run(((axis, width),), width))
+
+
+def step_along(nest: Nest, access: Access, run: Run, address: Expr | None = None) -> Step | None:
+    """The step of `access` (or of an `address` made from it) over one item of `run`, which starts at a multiple of the
+    width; None where no vector access is possible."""
+    width = run.width
+    if any(depends_on(c.index, axis) for c in access.checked for axis, _ in run.axes):
         return None
+    at = run.coordinates(sym("@vector") * width + sym("@lane"))
+    if not run.single:
+        last, points = run.axes[-1]
+        at[last] = at[last] + sym("@tile") * points
     moved = simplify(
-        substitute(access.address, {axis: sym("@vector") * width + sym("@lane")}),
-        {"@lane": Range(0, width - 1)},
+        substitute(access.address if address is None else address, at), {"@lane": Range(0, width - 1)}
     )
     parts = linear_parts(moved, ["@lane"])
     if parts is None:

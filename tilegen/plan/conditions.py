@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tilegen.algebra import Apply, Expr, Op, Sym, expr, maximum, sym
 from tilegen.dtypes import Struct
-from tilegen.nest.affine import step_of
+from tilegen.nest.affine import Run, step_along
 from tilegen.nest.model import Access, Nest, stride_symbol
 from tilegen.plan.model import FIELD, Aligned, AtMost, Compute, Condition, Load, Multiple
 
@@ -12,32 +14,48 @@ from tilegen.plan.model import FIELD, Aligned, AtMost, Compute, Condition, Load,
 INDEX_LIMIT = 2**31 - 1 - 2**16
 
 
-def vector_conditions(
-    nest: Nest, vector: tuple[str, int] | None, compute: Compute, loads: tuple[Load, ...]
-) -> tuple[Condition, ...]:
+def vector_conditions(nest: Nest, compute: Compute, loads: tuple[Load, ...]) -> tuple[Condition, ...]:
     """Conditions under which every access of more than one element is aligned and inside."""
     found: dict[Condition, None] = {}
+    run = compute.sweep.run
     for access, width in compute.widths:
-        assert vector is not None
-        _require(nest, access, vector[0], width, found)
-    if vector is not None:
-        _multiple(nest.axis(vector[0]).extent, vector[1], found)
+        assert run is not None
+        _require(nest, access, replace(run, width=width), access.address, found)
+    if run is not None and not compute.tail:
+        _multiple(whole_run(nest, run), run.width, found)
     for load in loads:
         if load.width > 1:
-            axis = load.sweep.vector[0] if load.sweep.vector else FIELD
-            _require(nest, load.access, axis, load.width, found)
-            _multiple(nest.axis(axis).extent, load.width, found)
+            assert load.sweep.run is not None
+            _require(nest, load.access, load.sweep.run, load.address, found)
+            _multiple(whole_run(nest, load.sweep.run), load.width, found)
     return tuple(found)
 
 
-def _require(nest: Nest, access: Access, axis: str, width: int, found: dict[Condition, None]) -> None:
-    step = step_of(nest, access, axis, width)
+def whole_run(nest: Nest, run: Run) -> Expr:
+    """Points of a run that is not cut into tiles."""
+    total = expr(1)
+    for _, points in run.axes[:-1]:
+        total = total * points
+    last, points = run.axes[-1]
+    return total * (points if last == FIELD else nest.axis(last).extent)
+
+
+def needs_tail(nest: Nest, run: Run, conditions: tuple[Condition, ...]) -> bool:
+    """Whether the run may end inside an item although every access is aligned."""
+    total = whole_run(nest, run)
+    if not run.single or (total.constant is not None and total.constant % run.width == 0):
+        return False
+    return Multiple(total, run.width) not in conditions
+
+
+def _require(nest: Nest, access: Access, run: Run, address: Expr, found: dict[Condition, None]) -> None:
+    step = step_along(nest, access, run, address)
     assert step is not None and step.step == 1
     pointer = nest.pointer(access.pointer)
     assert not isinstance(pointer.dtype, Struct)
-    found[Aligned(access.pointer, width * pointer.dtype.size)] = None
+    found[Aligned(access.pointer, run.width * pointer.dtype.size)] = None
     for value in step.divisible:
-        _multiple(value, width, found)
+        _multiple(value, run.width, found)
 
 
 def _multiple(value: Expr, factor: int, found: dict[Condition, None]) -> None:

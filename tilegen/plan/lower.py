@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tilegen.algebra import Expr, ceil_div, expr, substitute, sym
+from tilegen.algebra import ceil_div, expr
 from tilegen.diagnostics import Diagnostic, SpecError
-from tilegen.nest.affine import memory_order, step_of
+from tilegen.nest.affine import Run, coefficient, contiguous_axis, memory_order, step_along
 from tilegen.nest.model import Access, Nest
-from tilegen.plan.conditions import index_conditions, vector_conditions
+from tilegen.plan.conditions import index_conditions, needs_tail, vector_conditions
 from tilegen.plan.model import Barrier, Buffer, Compute, Load, Phase, Plan, Sweep, TileAxis
 from tilegen.plan.placement import place_rows
 from tilegen.plan.stage import StageBox, box_of
@@ -21,26 +21,30 @@ from tilegen.target import Target
 def plan_map(nest: Nest, schedule: Schedule, target: Target, name: str) -> Plan:
     """Lower one schedule. Raises SpecError (TG0607 … TG0614) at the directive that the machine or the nest forbids."""
     tiles = tile_axes(nest, schedule)
-    vector = vector_axis(nest, schedule)
-    require_tiles_of_vectors(tiles, schedule, vector)
-    boxes = tuple(box_of(nest, schedule, tiles, s, vector) for s in schedule.stages)
+    run = vector_run(nest, schedule, tiles)
+    boxes = tuple(box_of(nest, schedule, tiles, s, run) for s in schedule.stages)
     order = compute_order(nest, tiles)
-    threads = thread_count(schedule, tiles, vector, boxes, target)
+    threads = thread_count(schedule, tiles, run, boxes)
+    leading = [a for a, _ in run.axes] if run is not None else []
+    order = (*leading, *(a for a in order if a not in leading))
     compute_box = [(a, n) for a in order for n in [_tile(tiles, a)] if n > 1]
     if schedule.threads:
-        sweep = distribute_as_written(compute_box, schedule.threads, vector)
+        sweep = distribute_as_written(compute_box, schedule.threads, run)
     else:
-        sweep = distribute(compute_box, threads, vector)
+        sweep = distribute(compute_box, threads, run)
     sweep = unrolled(sweep, schedule)
-    loads = tuple(_load(box, threads, tiles, sweep, target, schedule) for box in boxes)
+    loads = tuple(_load(box, threads, tiles, sweep) for box in boxes)
     compute = Compute(
         sweep=sweep,
         stores=nest.stores,
-        widths=access_widths(nest, schedule, vector),
+        widths=access_widths(nest, schedule, run),
         staged=tuple((p, load.buffer) for box, load in zip(boxes, loads, strict=True) for p in box.pointers),
         shared_widths=tuple((p, box.read_width) for box in boxes for p in box.pointers),
         guards=tuple(t.axis for t in tiles if t.ragged),
     )
+    if run is not None:
+        least = vector_conditions(nest, replace(compute, tail=True), loads)
+        compute = replace(compute, tail=needs_tail(nest, run, least))
     phases: tuple[Phase, ...] = (*loads, Barrier(), compute) if loads else (compute,)
     plan = Plan(
         name=name,
@@ -53,7 +57,7 @@ def plan_map(nest: Nest, schedule: Schedule, target: Target, name: str) -> Plan:
         threads=threads,
         buffers=tuple(load.buffer for load in loads),
         phases=phases,
-        conditions=vector_conditions(nest, vector, compute, loads),
+        conditions=vector_conditions(nest, compute, loads),
         fits_i32=index_conditions(nest),
     )
     require_shared_memory(plan)
@@ -83,29 +87,48 @@ def compute_order(nest: Nest, tiles: tuple[TileAxis, ...]) -> tuple[str, ...]:
     return order + tuple(t.axis for t in reversed(tiles) if t.axis not in order)
 
 
-def vector_axis(nest: Nest, schedule: Schedule) -> tuple[str, int] | None:
-    """Axis and width of an item of the computation: the widest access along an axis that the outputs walk in order.
+def vector_run(nest: Nest, schedule: Schedule, tiles: tuple[TileAxis, ...]) -> Run | None:
+    """What one item of the computation covers: as many neighbours as the widest access, along the first access that
+    can be a vector (outputs before inputs).
 
-    Raises TG0607 where a tensor that should be accessed in vectors does not lie along that axis.
+    Raises TG0607 where a tensor that should be accessed in vectors does not lie along it, TG0608 for a tile that does
+    not hold whole vectors.
     """
     direct = _direct_accesses(nest, schedule)
     wide = [(a, schedule.width_of(nest.pointer(a.pointer).tensor)) for a in direct]
     wide = [(a, w) for a, w in wide if w > 1]
     if not wide:
         return None
-    axis = None
-    for access, width in wide:
-        axis = next(
-            (x.name for x in nest.axes if (s := step_of(nest, access, x.name, width)) and s.step == 1), None
-        )
-        if axis is not None:
+    width = max(w for _, w in wide)
+    run: Run | None = None
+    for access, _ in wide:
+        start = contiguous_axis(nest, access)
+        if start is not None and not access.checked:
+            run = extend_run(nest, access, tiles, start, width)
+            require_whole_vectors(tiles, schedule, run)
             break
-    for access, width in wide:
+    for access, own in wide:
         tensor = nest.pointer(access.pointer).tensor
-        if axis is None or access.checked or step_of(nest, access, axis, width) is None:
-            raise SpecError([_not_along(nest, access, axis, width, schedule, tensor)])
-    assert axis is not None
-    return axis, max(w for _, w in wide)
+        if run is None or access.checked or step_along(nest, access, replace(run, width=own)) is None:
+            raise SpecError([_not_along(nest, access, run.fast if run else None, own, schedule, tensor)])
+    return run
+
+
+def extend_run(nest: Nest, access: Access, tiles: tuple[TileAxis, ...], start: str, width: int) -> Run:
+    """The shortest run from axis `start` on that holds whole items of `width`; it goes on to the next axis in memory
+    where the tile has all of an axis."""
+    axes = [(start, _tile(tiles, start))]
+    run = Run(tuple(axes), width)
+    while run.points % width:
+        last = next(t for t in tiles if t.axis == axes[-1][0])
+        follower = next(
+            (t for t in tiles if coefficient(access, t.axis) == expr(run.points) and t.tile > 1), None
+        )
+        if last.extent.constant != last.tile or follower is None:
+            break
+        axes.append((follower.axis, follower.tile))
+        run = Run(tuple(axes), width)
+    return run
 
 
 def _direct_accesses(nest: Nest, schedule: Schedule) -> tuple[Access, ...]:
@@ -133,50 +156,45 @@ def _not_along(
     )
 
 
-def require_tiles_of_vectors(
-    tiles: tuple[TileAxis, ...], schedule: Schedule, vector: tuple[str, int] | None
-) -> None:
-    if vector is None:
+def require_whole_vectors(tiles: tuple[TileAxis, ...], schedule: Schedule, run: Run) -> None:
+    if run.points % run.width == 0 and (run.single or not schedule.threads):
         return
-    axis, width = vector
-    tile = _tile(tiles, axis)
-    if tile % width:
-        below, above = tile // width * width, -(-tile // width) * width
-        nearest = f"`{axis} = {above}`" + (f" or `{axis} = {below}`" if below else "")
-        raise SpecError(
-            [
-                Diagnostic(
-                    "TG0608",
-                    f"a tile of {tile} along `{axis}` does not hold whole vectors of {width}",
-                    schedule.span("tile") or schedule.span("threads") or schedule.span("vector"),
-                    notes=(f"each thread computes {width} neighbours along `{axis}` at a time",),
-                    helps=(f"use `tile {nearest.strip('`')}`" if not below else f"use {nearest} in `tile`",),
-                )
-            ]
-        )
+    axis, tile = run.axes[0]
+    below, above = tile // run.width * run.width, -(-tile // run.width) * run.width
+    raise SpecError(
+        [
+            Diagnostic(
+                "TG0608",
+                f"a tile of {tile} along `{axis}` does not hold whole vectors of {run.width}",
+                schedule.span("tile") or schedule.span("threads") or schedule.span("vector"),
+                notes=(f"each thread computes {run.width} neighbours along `{axis}` at a time",),
+                helps=(
+                    f"use `{axis} = {above}`" + (f" or `{axis} = {below}`" if below else "") + " in `tile`",
+                ),
+            )
+        ]
+    )
 
 
-def access_widths(
-    nest: Nest, schedule: Schedule, vector: tuple[str, int] | None
-) -> tuple[tuple[Access, int], ...]:
-    """Elements per instruction for each direct access that runs along the vector axis."""
-    if vector is None:
+def access_widths(nest: Nest, schedule: Schedule, run: Run | None) -> tuple[tuple[Access, int], ...]:
+    """Elements per instruction for each direct access that follows the run."""
+    if run is None:
         return ()
     found: dict[Access, int] = {}
     for access in _direct_accesses(nest, schedule):
         width = schedule.width_of(nest.pointer(access.pointer).tensor)
-        along = step_of(nest, access, vector[0], width) if width > 1 and not access.checked else None
-        if along is not None and along.step == 1:
-            found[access] = width
+        if width > 1 and not access.checked:
+            step = step_along(nest, access, replace(run, width=width))
+            if step is not None and step.step == 1:
+                found[access] = width
     return tuple(found.items())
 
 
 def thread_count(
     schedule: Schedule,
     tiles: tuple[TileAxis, ...],
-    vector: tuple[str, int] | None,
+    run: Run | None,
     boxes: tuple[StageBox, ...],
-    target: Target,
 ) -> int:
     """Threads per block: as written, else the most up to 256 that leave every thread work in every phase."""
     total = 1
@@ -189,7 +207,7 @@ def thread_count(
     points = 1
     for tile in tiles:
         points *= tile.tile
-    items = min([points // (vector[1] if vector else 1), *(box.items for box in boxes)])
+    items = min([points // (run.width if run else 1), *(box.items for box in boxes)])
     if items <= 32:
         return max(1, items)
     for count in (256, 192, 128, 96, 64, 32):
@@ -223,16 +241,9 @@ def unrolled(sweep: Sweep, schedule: Schedule) -> Sweep:
     return replace(sweep, loops=tuple(replace(p, unroll=factors.get(p.axis)) for p in sweep.loops))
 
 
-def _load(
-    box: StageBox,
-    threads: int,
-    tiles: tuple[TileAxis, ...],
-    compute: Sweep,
-    target: Target,
-    schedule: Schedule,
-) -> Load:
+def _load(box: StageBox, threads: int, tiles: tuple[TileAxis, ...], compute: Sweep) -> Load:
     order = [(a, n // box.across[1] if box.across and a == box.across[0] else n) for a, n in box.order]
-    sweep = distribute(order, threads, (box.fast, box.width) if box.width > 1 else None)
+    sweep = distribute(order, threads, box.run)
     if box.across is not None:
         axis, count = box.across
         sweep = replace(
@@ -240,15 +251,7 @@ def _load(
         )
     ragged = {t.axis for t in tiles if t.ragged}
     load = Load(
-        buffer=Buffer(
-            name=box.tensor,
-            tensor=box.tensor,
-            dtype=box.dtype,
-            axes=box.axes,
-            pad=0,
-            chunk=box.chunk,
-            swizzle=None,
-        ),
+        buffer=Buffer(box.tensor, box.tensor, box.dtype, box.axes, pad=0, chunk=box.chunk, swizzle=None),
         access=box.access,
         sweep=sweep,
         width=box.width,
@@ -288,13 +291,3 @@ def require_shared_memory(plan: Plan) -> None:
             )
         ]
     )
-
-
-def coordinates_at(plan: Plan, axis: str) -> Expr:
-    """The global coordinate of an axis over its tile's origin and the in-tile coordinate."""
-    return (
-        sym(f"@origin_{axis}") + sym(f"@tile_{axis}") if plan.tile(axis).tile > 1 else sym(f"@origin_{axis}")
-    )
-
-
-__all__ = ["expr", "plan_map", "substitute"]

@@ -16,8 +16,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tilegen.algebra import Expr, sym, xor
+from tilegen.algebra import ZERO, Expr, sym, xor
 from tilegen.dtypes import DType
+from tilegen.nest.affine import Run
 from tilegen.nest.model import Access, Nest, Store
 from tilegen.schedule.model import Schedule
 from tilegen.target import Target
@@ -70,15 +71,17 @@ class Sweep:
 
     `digits`: values of `@thread_AXIS` as expressions of `@tid`. `coordinates`: in-tile coordinate of each axis of the
     box, over digits and steps. `limits`: (expression, bound) pairs that must hold, expression < bound, for a thread to
-    have a point (where the box does not divide among the threads). `vector`: axis and number of neighbours that one
-    item covers; its coordinate is that of the first.
+    have a point (where the box does not divide among the threads). `run`: the neighbours that one item covers, from
+    `position` on along the run; coordinates are those of the first, `lanes` those of neighbour `@lane`.
     """
 
     digits: tuple[tuple[str, Expr], ...]
     loops: tuple[Loop, ...]
     coordinates: tuple[tuple[str, Expr], ...]
     limits: tuple[tuple[Expr, int], ...]
-    vector: tuple[str, int] | None = None
+    run: Run | None = None
+    position: Expr = ZERO
+    lanes: tuple[tuple[str, Expr], ...] = ()
 
     def coordinate(self, axis: str) -> Expr:
         return dict(self.coordinates)[axis]
@@ -157,11 +160,11 @@ class Buffer:
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """Copy a tile of `tensor` into `buffer`, `width` elements per global access along the sweep's vector axis.
+    """Copy a tile of `tensor` into `buffer`, `width` elements per global access along the sweep's run.
 
-    `sources`: the pointers to read with the address of field 0 or of the element, over global coordinates (and
-    `@field`). `across`: (axis, count) of the register micro-transpose: the item covers `count` neighbours along the
-    buffer's row axis, and each shared access stores that many.
+    `access`: the element at a point, of the first member where the box has the axis `@field`.
+    `across`: (axis, count) of the register micro-transpose: the item covers `count` neighbours along the buffer's row
+    axis, and each shared access stores that many. `guards`: ragged axes.
     """
 
     buffer: Buffer
@@ -170,6 +173,12 @@ class Load:
     width: int
     across: tuple[str, int] | None
     guards: tuple[str, ...]
+
+    @property
+    def address(self) -> Expr:
+        """Element read, over global coordinates and, for a staged struct, the member number `@field`."""
+        members = any(axis == FIELD for axis, _ in self.sweep.coordinates)
+        return self.access.address + sym(FIELD) if members else self.access.address
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +190,8 @@ class Barrier:
 class Compute:
     """Evaluate every store of the nest at every point of the tile.
 
-    `widths`: elements per global access of each access that runs along the sweep's vector axis (absent: one at a time).
+    `widths`: elements per global access of each access that follows the sweep's run (absent: one at a time).
+    `tail`: the run's axis need not hold whole items: the last one is done element by element.
     `staged`: buffer per pointer read from shared memory. `shared_widths`: elements per shared access, per pointer.
     """
 
@@ -191,6 +201,7 @@ class Compute:
     staged: tuple[tuple[str, Buffer], ...]
     shared_widths: tuple[tuple[str, int], ...]
     guards: tuple[str, ...]
+    tail: bool = False
 
     def width_of(self, access: Access) -> int:
         return dict(self.widths).get(access, 1)
@@ -216,6 +227,14 @@ class Aligned:
 
 
 @dataclass(frozen=True, slots=True)
+class Equals:
+    """Launch condition: `value` is `number`, which the code has as a constant."""
+
+    value: Expr
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
 class AtMost:
     """Launch condition: `value <= limit`."""
 
@@ -223,7 +242,7 @@ class AtMost:
     limit: int
 
 
-Condition = Multiple | Aligned | AtMost
+Condition = Multiple | Aligned | Equals | AtMost
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,10 +36,16 @@ def place_rows(load: Load, compute: Sweep, box: StageBox, threads: int) -> Buffe
         case Placement.SWIZZLED:
             require_one_to_one(box, buffer)
             candidates = list(swizzles(buffer, box.width))
+        case Placement.BEST if box.run is not None and not box.run.single:
+            return buffer  # a load goes on from row to row: rows stay end to end
         case Placement.BEST:
             padded = replace(buffer, pad=max(1, box.chunk))
-            # Single elements are cheaper to pad than to swizzle: a multiplication instead of a shift, a mask and an xor.
-            ways = (padded, *swizzles(buffer, box.width)) if box.chunk == 1 else (*swizzles(buffer, box.width), padded)
+            # Single elements are cheaper to pad: a multiplication instead of a shift, a mask and an xor.
+            ways = (
+                (padded, *swizzles(buffer, box.width))
+                if box.chunk == 1
+                else (*swizzles(buffer, box.width), padded)
+            )
             candidates = [buffer, *ways]
     return _first_with_least_conflicts(candidates, load, compute, box, threads)
 
@@ -105,7 +111,9 @@ def _first_with_least_conflicts(
     """Candidates come from the plainest on; one without conflicts ends the search."""
     best, least = candidates[0], None
     for candidate in candidates:
-        write_width = load.across[1] if load.across else (load.width if candidate.axes[-1][0] == box.fast else 1)
+        write_width = (
+            load.across[1] if load.across else (load.width if candidate.axes[-1][0] == box.fast else 1)
+        )
         conflicts = _conflicts(candidate, load.sweep, write_width, threads)
         if least is None or conflicts < least:
             conflicts += _conflicts(candidate, compute, box.read_width, threads)

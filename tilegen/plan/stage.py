@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tilegen.algebra import Expr, sym
 from tilegen.diagnostics import Diagnostic, SpecError
 from tilegen.dtypes import DType, Struct
-from tilegen.nest.affine import coefficient, memory_order, step_of
+from tilegen.nest.affine import Run, coefficient, memory_order, step_along
 from tilegen.nest.model import Access, Nest
 from tilegen.plan.model import FIELD, TileAxis
-from tilegen.schedule.model import Schedule, Stage
+from tilegen.schedule.model import Placement, Schedule, Stage
 from tilegen.source import Span
 from tilegen.spec import Aos, Read, Where, walk
 
@@ -19,9 +19,9 @@ from tilegen.spec import Aos, Read, Where, walk
 class StageBox:
     """The staged part of a tensor.
 
-    `order`: axes and extents of the box from the fastest in global memory on; `fast`: the one with stride 1 (or the
-    first). `axes`: buffer axes, slowest first, the row last. `width`: elements per global load along `fast`; `across`:
-    see `plan.model.Load`. `read_width`: elements per shared load. `chunk`: elements that must stay together.
+    `order`: axes and extents of the box from the fastest in global memory on. `axes`: buffer axes, slowest first, the
+    row last. `run`: the elements of one global load, None for single ones. `across`: see `plan.model.Load`.
+    `read_width`: elements per shared load. `chunk`: elements that must stay together.
     """
 
     tensor: str
@@ -30,12 +30,20 @@ class StageBox:
     access: Access
     order: tuple[tuple[str, int], ...]
     axes: tuple[tuple[str, int], ...]
-    fast: str
-    width: int
+    run: Run | None
     across: tuple[str, int] | None
     read_width: int
     chunk: int
     stage: Stage
+
+    @property
+    def fast(self) -> str:
+        return self.order[0][0]
+
+    @property
+    def width(self) -> int:
+        """Elements per global load."""
+        return self.run.width if self.run is not None else 1
 
     @property
     def items(self) -> int:
@@ -47,62 +55,77 @@ class StageBox:
 
 
 def box_of(
-    nest: Nest, schedule: Schedule, tiles: tuple[TileAxis, ...], stage: Stage, vector: tuple[str, int] | None
+    nest: Nest, schedule: Schedule, tiles: tuple[TileAxis, ...], stage: Stage, run: Run | None
 ) -> StageBox:
-    """The box of one `stage` directive. Raises TG0611 (a tensor that cannot be staged), TG0612 (tile and vectors)."""
+    """The box of one `stage` directive, for a computation that covers `run` at a time.
+
+    Raises TG0611 (a tensor that cannot be staged), TG0612 (a tile that does not hold whole vectors).
+    """
     pointers = tuple(p.name for p in nest.pointers if p.tensor == stage.tensor)
     accesses = [a for a in nest.load_accesses() if a.pointer in pointers]
     access = require_one_place(nest, stage, accesses)
-    pointer = nest.pointer(access.pointer)
-    assert isinstance(pointer.dtype, DType)
-    dtype = pointer.dtype
+    dtype = nest.pointer(access.pointer).dtype
+    assert isinstance(dtype, DType)
     extent = {t.axis: t.tile for t in tiles}
     members = _members(nest, stage.tensor)
     order = tuple((a, extent[a]) for a in memory_order(nest, access) if extent[a] > 1)
     if members:
         order = ((FIELD, members), *order)
     if not order:
-        raise SpecError(
-            [_cannot(stage, f"the tile holds one element of `{stage.tensor}`", "name a `tile` of several")]
-        )
-    fast = order[0][0]
+        fact = f"the tile holds one element of `{stage.tensor}`"
+        raise SpecError([_cannot(stage, fact, "name a `tile` of several")])
     width = schedule.width_of(stage.tensor)
-    if width > 1 and (fast == FIELD or (s := step_of(nest, access, fast, width)) is None or s.step != 1):
-        raise SpecError(
-            [
-                _cannot(
-                    stage,
-                    f"`{stage.tensor}` has no {width} neighbours side by side in the tile",
-                    "use a narrower `vector`",
-                )
-            ]
-        )
+    load_run = run_of(nest, schedule, tiles, stage, access, order, width) if width > 1 else None
     slow_first = tuple(reversed(order))
     across: tuple[str, int] | None = None
     read_width = 1
     inside = dict(order)
-    if vector is not None and vector[0] in inside:
-        shared_width = min(vector[1], max(1, 16 // dtype.size))
-        if vector[0] != fast:
-            across = (vector[0], min(shared_width, 4) if dtype.size == 1 else shared_width)
-            slow_first = (*(x for x in slow_first if x[0] != vector[0]), (vector[0], inside[vector[0]]))
-        read_width = shared_width
-    chunk = max(across[1] if across else width, read_width)
-    require_whole_pieces(stage, schedule, inside, fast, width, across)
+    if run is not None and run.single and run.fast in inside:
+        shared_width = min(run.width, max(1, 16 // dtype.size))
+        if run.fast != order[0][0] and (load_run is None or load_run.single):
+            across = (run.fast, min(shared_width, 4) if dtype.size == 1 else shared_width)
+            slow_first = (*(x for x in slow_first if x[0] != run.fast), (run.fast, inside[run.fast]))
+        if slow_first[-1][0] == run.fast:
+            read_width = shared_width
+    if across is not None:
+        require_whole_pieces(stage, schedule, inside[across[0]], across)
     return StageBox(
-        stage.tensor,
-        pointers,
-        dtype,
-        access,
-        order,
-        slow_first,
-        fast,
-        width,
-        across,
-        read_width,
-        chunk,
-        stage,
+        tensor=stage.tensor,
+        pointers=pointers,
+        dtype=dtype,
+        access=access,
+        order=order,
+        axes=slow_first,
+        run=load_run,
+        across=across,
+        read_width=read_width,
+        chunk=max(across[1] if across else width, read_width),
+        stage=stage,
     )
+
+
+def run_of(
+    nest: Nest,
+    schedule: Schedule,
+    tiles: tuple[TileAxis, ...],
+    stage: Stage,
+    access: Access,
+    order: tuple[tuple[str, int], ...],
+    width: int,
+) -> Run:
+    """The shortest run of the box, in memory's order, that holds whole loads of `width` elements."""
+    address = access.address + sym(FIELD) if order[0][0] == FIELD else access.address
+    whole = {FIELD} | {t.axis for t in tiles if t.extent.constant == t.tile}
+    run = Run(order[:1], width)
+    while run.points % width and run.axes[-1][0] in whole and len(run.axes) < len(order):
+        run = Run(order[: len(run.axes) + 1], width)
+    if run.points % width or (not run.single and stage.placement in (Placement.PADDED, Placement.SWIZZLED)):
+        require_whole_pieces(stage, schedule, order[0][1], (order[0][0], width))
+    step = step_along(nest, access, run, address)
+    if step is None or step.step != 1:
+        fact = f"`{stage.tensor}` has no {width} neighbours side by side in the tile"
+        raise SpecError([_cannot(stage, fact, "use a narrower `vector`")])
+    return run
 
 
 def require_one_place(nest: Nest, stage: Stage, accesses: list[Access]) -> Access:
@@ -170,8 +193,6 @@ def require_one_place(nest: Nest, stage: Stage, accesses: list[Access]) -> Acces
             )
     if members > 1:
         number = _constant(base.address) % members
-        from dataclasses import replace
-
         return replace(base, address=base.address - number)
     return base
 
@@ -185,32 +206,27 @@ def _members(nest: Nest, tensor: str) -> int:
     return len(element.fields) if isinstance(element, Struct) else 0
 
 
-def require_whole_pieces(
-    stage: Stage,
-    schedule: Schedule,
-    box: dict[str, int],
-    fast: str,
-    width: int,
-    across: tuple[str, int] | None,
-) -> None:
-    for axis, piece in ((fast, width), across or (fast, 1)):
-        if box[axis] % piece:
-            raise SpecError(
-                [
-                    Diagnostic(
-                        "TG0612",
-                        f"a tile of {box[axis]} along `{axis}` does not hold whole vectors of {piece}",
-                        schedule.span("tile") or stage.span,
-                        notes=(f"`{stage.tensor}` is staged {piece} elements at a time along `{axis}`",),
-                        helps=(f"use `{axis} = {-(-box[axis] // piece) * piece}` in `tile`",),
-                    )
-                ]
+def require_whole_pieces(stage: Stage, schedule: Schedule, points: int, piece: tuple[str, int]) -> None:
+    axis, width = piece
+    if points % width == 0:
+        return
+    name = "the members of a struct" if axis == FIELD else f"`{axis}`"
+    action = f"use `{axis} = {-(-points // width) * width}` in `tile`"
+    if axis == FIELD:
+        action = f"leave `vector` out for `{stage.tensor}`, or stage it without `pad` and `swizzle`"
+    raise SpecError(
+        [
+            Diagnostic(
+                "TG0612",
+                f"a tile of {points} along {name} does not hold whole vectors of {width}",
+                schedule.span("tile") or stage.span,
+                notes=(f"`{stage.tensor}` is staged {width} elements at a time along {name}",),
+                helps=(action,),
             )
+        ]
+    )
 
 
 def _cannot(stage: Stage, fact: str, action: str) -> Diagnostic:
     span: Span | None = stage.span
     return Diagnostic("TG0611", f"`{stage.tensor}` cannot be staged", span, (fact,), (action,))
-
-
-FIELD_SYMBOL = sym(FIELD)

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tilegen.algebra import Expr, Range, expr, simplify
+from tilegen.algebra import ZERO, Expr, Range, expr, simplify, substitute, sym
+from tilegen.nest.affine import Run
 from tilegen.plan.model import TID, Loop, Sweep, step, thread_digit
 
 
-def distribute(box: Sequence[tuple[str, int]], threads: int, vector: tuple[str, int] | None = None) -> Sweep:
+def distribute(box: Sequence[tuple[str, int]], threads: int, run: Run | None = None) -> Sweep:
     """Give each thread its points of `box` ((axis, points) from the fastest axis on) so that neighbouring threads
     take neighbouring points.
 
-    `vector`: axis and width of an item. Axes that divide among the threads get a digit of the thread number each; from
-    the first one that does not, the rest of the box is walked as one linear run with divisions by constants.
+    `run`: what one item covers; its axes come first in the box. Axes that divide among the threads get a digit of the
+    thread number each; from the first one that does not, the rest of the box is walked as one linear run with
+    divisions by constants.
     """
-    items = [(a, _items(a, n, vector)) for a, n in box]
+    items = _items(box, run)
     digits: list[tuple[str, Expr]] = []
     loops: list[Loop] = []
     coordinates: dict[str, Expr] = {}
@@ -40,14 +42,14 @@ def distribute(box: Sequence[tuple[str, int]], threads: int, vector: tuple[str, 
             break
     if left > 1:
         limits.append((TID, stride))
-    return _sweep(digits, loops, coordinates, limits, vector)
+    return _sweep(digits, loops, coordinates, limits, run)
 
 
 def distribute_as_written(
-    box: Sequence[tuple[str, int]], threads: Sequence[tuple[str, int]], vector: tuple[str, int] | None = None
+    box: Sequence[tuple[str, int]], threads: Sequence[tuple[str, int]], run: Run | None = None
 ) -> Sweep:
     """Give each thread its points as a `threads` directive says: the last axis named is the fastest in a warp, and a
-    thread's points along an axis are as far apart as there are threads along it."""
+    thread's points along an axis are as far apart as there are threads along it. `run` has one axis."""
     digits: list[tuple[str, Expr]] = []
     loops: list[Loop] = []
     coordinates: dict[str, Expr] = {}
@@ -60,17 +62,25 @@ def distribute_as_written(
         if count > 1:
             digits.append((axis, simplify(TID // stride % count, {"@tid": Range(0, total - 1)})))
         stride *= count
-    for axis, points in box:
-        count, width = _items(axis, points, vector), along.get(axis, 1)
+    for axis, count in _items(box, run):
+        width = along.get(axis, 1)
         base = thread_digit(axis) if width > 1 else expr(0)
         coordinates[axis] = base + _serial(axis, -(-count // width), loops) * width
         if count % width:
             limits.append((coordinates[axis], count))
-    return _sweep(digits, loops, coordinates, limits, vector)
+    return _sweep(digits, loops, coordinates, limits, run)
 
 
-def _items(axis: str, points: int, vector: tuple[str, int] | None) -> int:
-    return points // vector[1] if vector is not None and vector[0] == axis else points
+def _items(box: Sequence[tuple[str, int]], run: Run | None) -> list[tuple[str, int]]:
+    """The box counted in items: the axes of the run are one, by the name of the fastest."""
+    if run is None:
+        return list(box)
+    inside = {a for a, _ in run.axes}
+    return [
+        (a, run.points // run.width if a == run.fast else n)
+        for a, n in box
+        if a == run.fast or a not in inside
+    ]
 
 
 def _serial(axis: str, trip: int, loops: list[Loop]) -> Expr:
@@ -109,8 +119,22 @@ def _sweep(
     loops: list[Loop],
     coordinates: dict[str, Expr],
     limits: list[tuple[Expr, int]],
-    vector: tuple[str, int] | None,
+    run: Run | None,
 ) -> Sweep:
-    if vector is not None:
-        coordinates = {a: c * vector[1] if a == vector[0] else c for a, c in coordinates.items()}
-    return Sweep(tuple(digits), tuple(reversed(loops)), tuple(coordinates.items()), tuple(limits), vector)
+    lanes: dict[str, Expr] = {}
+    position = ZERO
+    if run is not None:
+        ranges = {"@lane": Range(0, run.width - 1)}
+        position = coordinates[run.fast] * run.width
+        lanes = {a: simplify(e, ranges) for a, e in run.coordinates(position + sym("@lane")).items()}
+        first = {a: simplify(substitute(e, {"@lane": 0}), {}) for a, e in lanes.items()}
+        coordinates = first | {a: e for a, e in coordinates.items() if a not in first}
+    return Sweep(
+        digits=tuple(digits),
+        loops=tuple(reversed(loops)),
+        coordinates=tuple(coordinates.items()),
+        limits=tuple(limits),
+        run=run,
+        position=position,
+        lanes=tuple(lanes.items()),
+    )

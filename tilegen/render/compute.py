@@ -31,22 +31,46 @@ def view_compute(scope: KernelScope, compute: Compute, guarded: bool) -> SweepVi
 class _Body:
     def __init__(self, scope: KernelScope, compute: Compute) -> None:
         self.scope, self.compute = scope, compute
-        self.vector = compute.sweep.vector
-        self.width = self.vector[1] if self.vector else 1
+        self.run = compute.sweep.run
+        self.width = self.run.width if self.run is not None else 1
         self.staged = dict(compute.staged)
         self.shared_widths = dict(compute.shared_widths)
         self.hoisted: dict[Read, str] = {}
         self.taken: set[str] = set()
 
     def lines(self) -> list[str]:
-        if self.vector is None:
-            return self._points()
-        return self._whole_vector() or self._lanes()
+        if self.run is None:
+            return self._points({})
+        whole = self._whole_vector() or self._lanes()
+        return self._with_tail(whole) if self.compute.tail else whole
+
+    def _with_tail(self, whole: list[str]) -> list[str]:
+        """Whole items as vectors, the last elements of a row one by one."""
+        assert self.run is not None
+        scope, axis = self.scope, self.run.fast
+        shift = {axis: sym(f"@at_{axis}")}
+        single = _Body(scope, self.compute)._points(shift)
+        extent = scope.index(scope.nest.axis(axis).extent)
+        at = scope.symbol(f"@at_{axis}")
+        guarded = [f"if ({at} < {extent}) {{", *("    " + x for x in single), "}"]
+        return [
+            f"if ({scope.names.user(axis)} + {self.width} <= {extent}) {{",
+            *("    " + x for x in whole),
+            "} else {",
+            *(
+                "    " + x
+                for x in self._each_lane(
+                    [text for _, text in scope.lane_coordinates(self.compute.sweep)] + guarded
+                )
+            ),
+            "}",
+        ]
 
     # One element at a time
 
-    def _points(self) -> list[str]:
-        texts, lines = self._values({})
+    def _points(self, shift: Shift) -> list[str]:
+        """The statements of one point; `shift` moves the axes of the run to a lane."""
+        texts, lines = self._values(shift)
         if len(texts) > 1 and self._in_place():
             for n, store in enumerate(self.compute.stores):
                 name = self.scope.names.user(
@@ -55,7 +79,7 @@ class _Body:
                 lines.append(f"const {self.scope.file.types.value(store.access.dtype)} {name} = {texts[n]};")
                 texts[n] = name
         for store, text in zip(self.compute.stores, texts, strict=True):
-            lines.append(mark(self._store(store.access, {}, text), store.assign.span.line))
+            lines.append(mark(self._store(store.access, shift, text), store.assign.span.line))
         return lines
 
     def _values(self, shift: Shift) -> tuple[list[str], list[str]]:
@@ -129,8 +153,8 @@ class _Body:
             if axis == FIELD:
                 at[axis] = expr(dict(access.address.terms).get((), 0) % members)
             else:
-                lane = sym("@lane") if shift and self.vector and axis == self.vector[0] else 0
-                at[axis] = self.scope.inside(self.compute.sweep, axis) + lane
+                sweep = self.compute.sweep
+                at[axis] = self.scope.inside_lane(sweep, axis) if shift else self.scope.inside(sweep, axis)
         return at
 
     def _checked(self, access: Access, shift: Shift) -> str:
@@ -173,10 +197,10 @@ class _Body:
         return [mark(self._vector_store(store.access, self._vector_load(access)), store.assign.span.line)]
 
     def _along(self, access: Access) -> bool:
-        """Whether neighbours along the vector axis are neighbours where the access reads."""
-        assert self.vector is not None
+        """Whether neighbours along the run are neighbours where the access reads."""
+        assert self.run is not None
         if access.pointer in self.staged:
-            return self.staged[access.pointer].axes[-1][0] == self.vector[0]
+            return self.run.single and self.staged[access.pointer].axes[-1][0] == self.run.fast
         return self.compute.width_of(access) > 1
 
     def _vector_load(self, access: Access) -> str:
@@ -190,15 +214,16 @@ class _Body:
             vector = self.scope.vector(pointer.dtype, self.width, self.shared_widths[access.pointer] * size)
             return f"*reinterpret_cast<const {vector}*>(&{place})"
         width = self.compute.width_of(access)
+        address = self.scope.run_address(self.compute.sweep, access.address)
         if width == self.width:
-            return self.scope.read(access.pointer, access.address, pointer.dtype, width)
+            return self.scope.read(access.pointer, address, pointer.dtype, width)
         vector = self.scope.vector(pointer.dtype, self.width, width * size)
-        return f"*reinterpret_cast<const {vector}*>({self.scope.place(access.pointer, access.address)})"
+        return f"*reinterpret_cast<const {vector}*>({self.scope.place(access.pointer, address)})"
 
     def _vector_store(self, access: Access, value: str) -> str:
         pointer = self.scope.nest.pointer(access.pointer)
         assert isinstance(pointer.dtype, DType)
-        place = self.scope.place(access.pointer, access.address)
+        place = self.scope.place(access.pointer, self.scope.run_address(self.compute.sweep, access.address))
         if self._hint(access) is Hint.STREAMING:
             self.scope.file.helpers.add("store_streaming")
             return f"store_streaming({place}, {value});"
@@ -208,27 +233,26 @@ class _Body:
         return f"*reinterpret_cast<{vector}*>({place}) = {value};"
 
     def _lanes(self) -> list[str]:
-        assert self.vector is not None
-        scope, axis = self.scope, self.vector[0]
+        assert self.run is not None
+        scope = self.scope
         before: list[str] = []
-        lane, at_lane = scope.symbol("@lane"), scope.symbol(f"@at_{axis}")
+        lane = scope.symbol("@lane")
         for read in self._unconditional():
             access = scope.nest.loads[read]
             if self._along(access):
                 name = self._fresh(f"{scope.pointer(access.pointer)}_in")
                 before.append(f"const auto {name} = {self._vector_load(access)};")
                 self.hoisted[read] = f"{name}.lane[{lane}]"
-        shift = {axis: sym(f"@at_{axis}")}
-        texts, inner = self._values(shift)
-        inner = list(inner)
+        shift = {axis: sym(f"@at_{axis}") for axis, _ in self.run.axes}
+        texts, definitions = self._values(shift)
+        inner = list(definitions)
         after: list[str] = []
         for n, (store, text) in enumerate(zip(self.compute.stores, texts, strict=True)):
             declared, assigned, stored = self._lane_store(n, store, text, shift)
             before += declared
             inner.append(assigned)
             after += stored
-        moved = (at_lane, f"const index_t {at_lane} = {scope.names.user(axis)} + {lane};")
-        inner = [*prune([moved], "\n".join(inner)), *inner]
+        inner = [*prune(scope.lane_coordinates(self.compute.sweep), "\n".join(inner)), *inner]
         return [*before, *self._each_lane(inner), *after]
 
     def _lane_store(self, n: int, store: Store, text: str, shift: Shift) -> tuple[list[str], str, list[str]]:
@@ -245,14 +269,9 @@ class _Body:
         if not self._in_place():
             return [], mark(self._store(store.access, shift, text), line), []
         one = mark(self._store(store.access, shift, f"{name}[{lane}]"), line)
-        at_lane = self.scope.symbol(f"@at_{self.vector[0]}") if self.vector else ""
-        moved = (
-            f"const index_t {at_lane} = {self.scope.names.user(self.vector[0])} + {lane};"
-            if self.vector
-            else ""
-        )
+        moved = prune(self.scope.lane_coordinates(self.compute.sweep), one)
         declared = f"{self.scope.file.types.value(store.access.dtype)} {name}[{self.width}];"
-        return [declared], f"{name}[{lane}] = {text};", self._each_lane([moved, one])
+        return [declared], f"{name}[{lane}] = {text};", self._each_lane([*moved, one])
 
     def _each_lane(self, lines: list[str]) -> list[str]:
         lane = self.scope.symbol("@lane")

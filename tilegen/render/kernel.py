@@ -230,8 +230,8 @@ def _compute_comment(scope: KernelScope, compute: Compute) -> str:
     text = f"Write {outputs}"
     if compute.sweep.digits:
         text += f", neighbouring threads along {scope.names.user(compute.sweep.digits[0][0])}"
-    if compute.sweep.vector is not None:
-        text += f", {compute.sweep.vector[1]} elements per thread at a time"
+    if compute.sweep.run is not None:
+        text += f", {compute.sweep.run.width} elements per thread at a time"
     return text + "."
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from tilegen.algebra import ANY, NON_NEGATIVE, ZERO, Expr, bounds, linear_parts, substitute, symbols
 from tilegen.dtypes import DType, Kind, Struct
 from tilegen.nest.model import Nest, Pointer, stride_symbol
-from tilegen.plan.model import Aligned, AtMost, Condition, Multiple, Plan
+from tilegen.plan.model import Aligned, AtMost, Condition, Equals, Multiple, Plan
 from tilegen.render.c_index import IndexPrinter
 from tilegen.render.c_types import TypeNames, host_type
 from tilegen.render.names import Names
@@ -170,6 +170,8 @@ class _LauncherPrinter:
                 return self._misaligned(self.nest.pointer(condition.pointer), condition.bytes).replace(
                     "!=", "=="
                 )
+            case Equals():
+                return f"{self.index(condition.value)} == {condition.number}"
             case AtMost():
                 return f"{self.index(condition.value)} <= {condition.limit}"
 

@@ -76,6 +76,8 @@ class KernelScope:
                 return self.names.user(name, "l" if kind == "lane" else "r")
             case "at":
                 return self.names.user(name, f"{label}_l")
+            case "in":
+                return self.names.user(name, f"tile_{label}_l")
             case _:
                 return self.names.user(name, f"{kind}_{label}")
 
@@ -145,6 +147,37 @@ class KernelScope:
         if len(value.terms) <= 1 and all(isinstance(a, Sym) for m, _ in value.terms for a in m):
             return value
         return sym(FIELD if axis == FIELD else f"@tile_{axis}")
+
+    def inside_lane(self, sweep: Sweep, axis: str) -> Expr:
+        """The in-tile coordinate of `axis` at neighbour `@lane` of an item."""
+        assert sweep.run is not None
+        if axis not in dict(sweep.lanes):
+            return self.inside(sweep, axis)
+        return self.inside(sweep, axis) + sym("@lane") if sweep.run.single else sym(f"@in_{axis}")
+
+    def lane_coordinates(self, sweep: Sweep) -> list[tuple[str, str]]:
+        """(name, definition) of the coordinates of neighbour `@lane` along the axes of the run."""
+        assert sweep.run is not None
+        lines = []
+        for axis, value in sweep.lanes:
+            at, lane = self.symbol(f"@at_{axis}"), self.symbol("@lane")
+            if sweep.run.single:
+                lines.append((at, f"const index_t {at} = {self.names.user(axis)} + {lane};"))
+                continue
+            inside = self.symbol(f"@in_{axis}")
+            lines.append((inside, f"const int {inside} = {self.index(value)};"))
+            lines.append((at, f"const index_t {at} = {self.symbol(f'@origin_{axis}')} + {inside};"))
+        return lines
+
+    def run_address(self, sweep: Sweep, address: Expr) -> Expr:
+        """`address` at the first neighbour of an item; over the position along the run where it has several axes."""
+        run = sweep.run
+        if run is None or run.single:
+            return address
+        at = run.coordinates(sweep.position)
+        last = run.axes[-1][0]
+        at[last] = at[last] + (sym(f"@origin_{last}") if last != FIELD else 0)
+        return simplify(substitute(address, at), {})
 
     def sweep(
         self, sweep: Sweep, conditions: Iterable[str], body: list[str], leave: str | None = None
