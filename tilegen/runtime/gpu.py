@@ -37,7 +37,6 @@ from tilegen.runtime.packing import FORMATS, POINTER
 from tilegen.runtime.simulated import stray_writes
 
 GUARD = 1 << 16
-_GUARD_BYTE = 0x3C
 
 
 def launch_program(
@@ -95,7 +94,11 @@ class _Trial:
         source: str | None,
     ) -> None:
         self.arguments = place(program, sizes, arrays, scalars, options)
-        zones = {name: _Zone(b.data, b.base, b.misalign) for name, b in self.arguments.buffers.items()}
+        # Guards of two buffers differ, so that copying one's to another's shows.
+        zones = {
+            name: _Zone(b.data, b.base, b.misalign, 0x31 + 37 * number & 0xFF)
+            for number, (name, b) in enumerate(self.arguments.buffers.items())
+        }
         self.addresses = {name: zone.pointer for name, zone in zones.items()}
         self.shape = launch(program, self.arguments, self.addresses, options.index, source)
         gpu().cuda.get_current_stream().synchronize()
@@ -110,11 +113,12 @@ class _Trial:
 class _Zone:
     """A buffer on the device between two guard zones."""
 
-    def __init__(self, data: Bytes, base: int, misalign: int) -> None:
+    def __init__(self, data: Bytes, base: int, misalign: int, guard: int) -> None:
         cupy = gpu()
+        self._guard = guard
         self._lead = GUARD + (misalign - base) % 256
         self._size = data.size
-        host = np.full(self._lead + data.size + GUARD, _GUARD_BYTE, np.uint8)
+        host = np.full(self._lead + data.size + GUARD, guard, np.uint8)
         host[self._lead : self._lead + data.size] = data
         # CuPy's allocations are aligned to 512 bytes.
         self._memory = cupy.asarray(host)
@@ -123,7 +127,7 @@ class _Zone:
     def read(self) -> tuple[Bytes, int | None]:
         """The buffer's bytes, and the offset of the first guard byte that changed."""
         host: Bytes = gpu().asnumpy(self._memory)
-        guards = host != _GUARD_BYTE
+        guards = host != self._guard
         guards[self._lead : self._lead + self._size] = False
         spoilt = int(np.argmax(guards)) - self._lead if guards.any() else None
         return host[self._lead : self._lead + self._size].copy(), spoilt

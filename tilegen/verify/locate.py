@@ -10,6 +10,7 @@ import numpy as np
 
 from tilegen.algebra import evaluate, substitute
 from tilegen.nest.model import Nest, Store
+from tilegen.numpy_types import Array
 from tilegen.plan.model import Compute, Plan
 from tilegen.runtime.outcome import Run
 
@@ -78,22 +79,23 @@ def _thread(plan: Plan, inside: dict[str, int]) -> int | None:
     if compute is None:
         return None
     sweep = compute.sweep
-    rank = len(sweep.loops)
-    values: dict[str, Any] = {"@tid": np.arange(plan.threads).reshape(-1, *[1] * rank)}
+    run: Any = getattr(sweep, "run", None)
+    shape = [plan.threads, *(loop.trip for loop in sweep.loops), 1 if run is None else run.width]
+
+    def along(position: int) -> Array:
+        ones = [1] * len(shape)
+        ones[position] = shape[position]
+        return np.arange(shape[position]).reshape(ones)
+
+    values: dict[str, Any] = {"@tid": along(0), "@lane": along(len(shape) - 1)}
     for axis, digit in sweep.digits:
         values[f"@thread_{axis}"] = evaluate(digit, values)
     for position, loop in enumerate(sweep.loops):
-        shape = [1] * (rank + 1)
-        shape[position + 1] = loop.trip
-        values[f"@step_{loop.axis}"] = np.arange(loop.trip).reshape(shape)
+        values[f"@step_{loop.axis}"] = along(position + 1)
     covered: Any = True
-    for axis, coordinate in sweep.coordinates:
-        at = evaluate(coordinate, values)
-        width = sweep.vector[1] if sweep.vector is not None and sweep.vector[0] == axis else 1
-        wanted = inside.get(axis, 0)
-        covered = covered & (at <= wanted) & (wanted < at + width)
+    for axis, coordinate in {**dict(sweep.coordinates), **dict(getattr(sweep, "lanes", ()))}.items():
+        covered = covered & (evaluate(coordinate, values) == inside.get(axis, 0))
     for expression, bound in sweep.limits:
         covered = covered & (evaluate(expression, values) < bound)
-    every = (plan.threads, *(loop.trip for loop in sweep.loops))
-    found = np.argwhere(np.broadcast_to(np.asarray(covered), every))
+    found = np.argwhere(np.broadcast_to(np.asarray(covered), shape))
     return int(found[0][0]) if len(found) else None
