@@ -161,8 +161,13 @@ class Kernel:
     def report(self, **sizes: int) -> MetricsTable:
         """What every schedule costs at `sizes` (`M=4096, N=4096`), by simulation: sectors, bank conflicts, registers,
         occupancy. Prints as a table. The sizes should be small: every thread is simulated."""
+        from tilegen.api.errors import CallError
+        from tilegen.reference import SizeError
         from tilegen.report import measure_schedules
 
         names = None if self._schedule is None else [self._schedule]
         kernel = find_kernel(self._family, self._types)
-        return measure_schedules(self._family, kernel, self._programs.target, sizes, names)
+        try:
+            return measure_schedules(self._family, kernel, self._programs.target, sizes, names)
+        except SizeError as error:
+            raise CallError("TG0812", str(error)) from None

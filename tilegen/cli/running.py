@@ -46,8 +46,8 @@ def run_on_files(
     """
     model = matching_kernels(family, types)[0]
     _require_outputs(model, outputs)
-    arrays = _load_all(model, inputs)
     sizes, scalars = _values(model, values)
+    arrays = _load_all(model, inputs)
     passed = {
         name: Passed(model.tensor(name), Form.PLAIN, {name: view(array, name=name)}, array)
         for name, array in arrays.items()
@@ -313,7 +313,7 @@ def _number(name: str, text: str) -> int | float | complex | bool:
         return text in ("true", "True")
     for read in (lambda t: int(t, 0), float, complex):
         try:
-            return read(text)  # type: ignore[operator]
+            return read(text)
         except ValueError:
             continue
     raise click.BadParameter(f"`{name}` is '{text}', which is no number", param_hint="'--set'")
