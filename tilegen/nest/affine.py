@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cmp_to_key
 
@@ -115,6 +116,15 @@ class Run:
         for axis, points in self.axes[:-1]:
             found[axis], position = position % points, position // points
         return found | {self.axes[-1][0]: position}
+
+
+def shortest_run(order: Sequence[tuple[str, int]], whole: Collection[str], width: int) -> Run:
+    """The shortest run along `order` ((axis, points of the tile), fastest first) that holds whole items of `width`; it
+    goes on to the next axis only after an axis of which the tile has all (`whole`). It may hold none: check `points`."""
+    run = Run(tuple(order[:1]), width)
+    while run.points % width and run.axes[-1][0] in whole and len(run.axes) < len(order):
+        run = Run(tuple(order[: len(run.axes) + 1]), width)
+    return run
 
 
 def step_of(nest: Nest, access: Access, axis: str, width: int) -> Step | None:

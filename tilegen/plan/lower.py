@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tilegen.algebra import ceil_div, expr
+from tilegen.algebra import ceil_div
 from tilegen.diagnostics import Diagnostic, SpecError
-from tilegen.nest.affine import Run, coefficient, contiguous_axis, memory_order, step_along
+from tilegen.nest.affine import Run, contiguous_axis, memory_order, shortest_run, step_along
 from tilegen.nest.model import Access, Nest
 from tilegen.plan.conditions import index_conditions, needs_tail, vector_conditions
 from tilegen.plan.model import Barrier, Buffer, Compute, Load, Phase, Plan, Sweep, TileAxis
@@ -104,30 +104,17 @@ def vector_run(nest: Nest, schedule: Schedule, tiles: tuple[TileAxis, ...]) -> R
     for access, _ in wide:
         start = contiguous_axis(nest, access)
         if start is not None and not access.checked:
-            run = extend_run(nest, access, tiles, start, width)
+            order = [
+                (a, _tile(tiles, a)) for a in memory_order(nest, access) if a == start or _tile(tiles, a) > 1
+            ]
+            whole = {t.axis for t in tiles if t.extent.constant == t.tile}
+            run = shortest_run(order, whole, width)
             require_whole_vectors(tiles, schedule, run)
             break
     for access, own in wide:
         tensor = nest.pointer(access.pointer).tensor
         if run is None or access.checked or step_along(nest, access, replace(run, width=own)) is None:
             raise SpecError([_not_along(nest, access, run.fast if run else None, own, schedule, tensor)])
-    return run
-
-
-def extend_run(nest: Nest, access: Access, tiles: tuple[TileAxis, ...], start: str, width: int) -> Run:
-    """The shortest run from axis `start` on that holds whole items of `width`; it goes on to the next axis in memory
-    where the tile has all of an axis."""
-    axes = [(start, _tile(tiles, start))]
-    run = Run(tuple(axes), width)
-    while run.points % width:
-        last = next(t for t in tiles if t.axis == axes[-1][0])
-        follower = next(
-            (t for t in tiles if coefficient(access, t.axis) == expr(run.points) and t.tile > 1), None
-        )
-        if last.extent.constant != last.tile or follower is None:
-            break
-        axes.append((follower.axis, follower.tile))
-        run = Run(tuple(axes), width)
     return run
 
 

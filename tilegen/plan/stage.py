@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from tilegen.algebra import Expr, sym
 from tilegen.diagnostics import Diagnostic, SpecError
 from tilegen.dtypes import DType, Struct
-from tilegen.nest.affine import Run, coefficient, memory_order, step_along
+from tilegen.nest.affine import Run, coefficient, memory_order, shortest_run, step_along
 from tilegen.nest.model import Access, Nest
 from tilegen.plan.model import FIELD, TileAxis
 from tilegen.schedule.model import Placement, Schedule, Stage
@@ -116,9 +116,7 @@ def run_of(
     """The shortest run of the box, in memory's order, that holds whole loads of `width` elements."""
     address = access.address + sym(FIELD) if order[0][0] == FIELD else access.address
     whole = {FIELD} | {t.axis for t in tiles if t.extent.constant == t.tile}
-    run = Run(order[:1], width)
-    while run.points % width and run.axes[-1][0] in whole and len(run.axes) < len(order):
-        run = Run(order[: len(run.axes) + 1], width)
+    run = shortest_run(order, whole, width)
     if run.points % width or (not run.single and stage.placement in (Placement.PADDED, Placement.SWIZZLED)):
         require_whole_pieces(stage, schedule, order[0][1], (order[0][0], width))
     step = step_along(nest, access, run, address)
