@@ -157,6 +157,9 @@ def _uniform(kernel: Kernel, dtype: DType, count: int, generator: np.random.Gene
 
 def _special(kernel: Kernel, dtype: DType, count: int, generator: np.random.Generator) -> Array:
     """Normal values, every second one replaced by one that arithmetic treats apart."""
+    if dtype.kind is Kind.BOOL:
+        # Any byte but 0 is true.
+        return generator.choice(np.array([0, 0, 1, 2, 255], np.uint8), count).view(numpy_dtype(dtype))
     values = _normal(kernel, dtype, count, generator)
     if dtype.kind is not Kind.FLOAT:
         return values

@@ -30,6 +30,8 @@ from tilegen.verify.strides import LAYOUTS, strides_for
 Where = Literal["sim", "gpu"]
 Shapes = Literal["spec", "all"]
 AUTO = "auto"
+# Elements of references that are kept for the next schedule; each takes some 20 bytes.
+_MOST_KEPT = 1 << 26
 # Kernels, and types of them, that the language has and this version cannot generate.
 NOT_YET = frozenset({"TG0701", "TG0704"})
 
@@ -53,6 +55,7 @@ class Suite:
         self._names = None if schedules is None else frozenset(schedules)
         self._programs: dict[tuple[str, tuple[tuple[str, int], ...]], Program] = {}
         self._wanted: dict[object, tuple[dict[str, Array], dict[str, Expected]]] = {}
+        self._kept = 0
         self._metrics: dict[tuple[str, tuple[tuple[str, int], ...]], Metrics] = {}
 
     # What there is -------------------------------------------------------------------------------------------------
@@ -247,9 +250,12 @@ class Suite:
             if repeated:
                 inputs = self._broadcast(inputs)
             wanted = expected(self.kernel, sizes, inputs, dict(case.scalars), rtol=case.rtol, atol=case.atol)
+            elements = sum(e.value.size for e in wanted.values())
+            while self._wanted and (self._kept + elements > _MOST_KEPT or len(self._wanted) >= 64):
+                _, forgotten = self._wanted.pop(next(iter(self._wanted)))
+                self._kept -= sum(e.value.size for e in forgotten.values())
             self._wanted[key] = inputs, wanted
-            if len(self._wanted) > 64:
-                self._wanted.pop(next(iter(self._wanted)))
+            self._kept += elements
         return self._wanted[key]
 
     def _broadcast(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
