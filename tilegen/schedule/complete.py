@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
+from math import prod
 
 from tilegen.diagnostics import Diagnostic, SpecError
 from tilegen.dtypes import Struct
 from tilegen.nest.affine import contiguous_axis, memory_order, step_of
 from tilegen.nest.model import Access, Nest
 from tilegen.schedule.model import Placement, Schedule, Stage
+from tilegen.schedule.problems import (
+    members_of_several_types,
+    no_neighbours,
+    registers_out_of_range,
+    several_buffers,
+    too_many_threads,
+    wider_than_an_instruction,
+)
 from tilegen.source import Span
 from tilegen.spec import (
     Bounds,
     BoundsDirective,
+    Directive,
     Hint,
     HintDirective,
     IndexDirective,
@@ -29,6 +39,20 @@ from tilegen.spec import (
 )
 from tilegen.target import Target
 
+_WORDS: dict[type[Directive], str] = {
+    TileDirective: "tile",
+    ThreadsDirective: "threads",
+    StageDirective: "stage",
+    VectorDirective: "vector",
+    BoundsDirective: "bounds",
+    RasterDirective: "raster",
+    UnrollDirective: "unroll",
+    HintDirective: "hint",
+    MaxRegistersDirective: "max_registers",
+    MinBlocksDirective: "min_blocks",
+    IndexDirective: "index",
+}
+
 
 def complete(nest: Nest, written: ScheduleSpec, target: Target, auto: Schedule) -> Schedule:
     """The schedule `written` (single values only) with what it leaves open filled in.
@@ -37,7 +61,7 @@ def complete(nest: Nest, written: ScheduleSpec, target: Target, auto: Schedule) 
     written.
     Raises SpecError: TG0601 … TG0612, each at its directive's span.
     """
-    problems: list[Diagnostic] = []
+    found: list[Diagnostic] = []
     tile: dict[str, int] = {}
     threads: tuple[tuple[str, int], ...] = ()
     stages: list[Stage] = []
@@ -46,18 +70,17 @@ def complete(nest: Nest, written: ScheduleSpec, target: Target, auto: Schedule) 
     unroll: tuple[tuple[str, int], ...] = ()
     hints: list[tuple[str, Hint]] = []
     max_registers = min_blocks = None
-    spans: dict[str, Span] = {}
+    spans = written_at(written)
+    at = {d: span for d, entry, span in spans if entry is None}
     for directive in written.directives:
         match directive:
             case TileDirective():
                 tile = {a: v[0] for a, v in directive.axes}
-                spans["tile"] = directive.span
             case ThreadsDirective():
                 threads = tuple((a, v[0]) for a, v in directive.axes)
-                spans["threads"] = directive.span
             case StageDirective():
-                spans["stage"] = directive.span
-                problems += require_simple_stage(directive)
+                if directive.asynchronous or directive.buffers[0] > 1:
+                    found.append(several_buffers(directive))
                 how = (
                     Placement.SWIZZLED
                     if directive.swizzle
@@ -67,7 +90,6 @@ def complete(nest: Nest, written: ScheduleSpec, target: Target, auto: Schedule) 
                 )
                 stages += [Stage(t, how, directive.pads[0], directive.span) for t in directive.tensors]
             case VectorDirective():
-                spans["vector"] = directive.span
                 for name, width in directive.widths:
                     if name is None:
                         vector = width[0]
@@ -75,27 +97,23 @@ def complete(nest: Nest, written: ScheduleSpec, target: Target, auto: Schedule) 
                         vector_of[name] = width[0]
             case BoundsDirective():
                 bounds = directive.modes[0]
-                spans["bounds"] = directive.span
             case RasterDirective():
                 raster, group = directive.axes, directive.group[0]
-                spans["raster"] = directive.span
             case UnrollDirective():
                 unroll = tuple((a, v[0]) for a, v in directive.axes)
-                spans["unroll"] = directive.span
             case HintDirective():
                 hints.append((directive.tensor, directive.hints[0]))
-                spans["hint"] = directive.span
             case MaxRegistersDirective():
                 max_registers = directive.counts[0]
-                spans["max_registers"] = directive.span
             case MinBlocksDirective():
                 min_blocks = directive.counts[0]
-                spans["min_blocks"] = directive.span
             case IndexDirective():
                 index = directive.types[0]
-                spans["index"] = directive.span
-    problems += require_thread_limit(threads, target, spans.get("threads"))
-    problems += require_register_limits(max_registers, target, spans.get("max_registers"))
+    count = prod(n for _, n in threads)
+    if count > target.max_threads_per_block:
+        found.append(too_many_threads(threads, count, target, at["threads"]))
+    if max_registers is not None and not 16 <= max_registers <= target.registers_per_thread:
+        found.append(registers_out_of_range(max_registers, target, at["max_registers"]))
     if not tile:
         tile = (
             dict(threads)
@@ -104,8 +122,8 @@ def complete(nest: Nest, written: ScheduleSpec, target: Target, auto: Schedule) 
         )
     for axis, count in threads:
         tile.setdefault(axis, count)
-    if problems:
-        raise SpecError(problems)
+    if found:
+        raise SpecError(found)
     schedule = Schedule(
         name=written.name,
         tile=tuple((a.name, tile[a.name]) for a in nest.axes if a.name in tile),
@@ -121,12 +139,27 @@ def complete(nest: Nest, written: ScheduleSpec, target: Target, auto: Schedule) 
         max_registers=max_registers,
         min_blocks=min_blocks,
         index=index,
-        spans=tuple(spans.items()),
+        spans=spans,
     )
-    problems = require_vectors(nest, schedule)
-    if problems:
-        raise SpecError(problems)
+    require_vectors(nest, schedule)
     return schedule
+
+
+def written_at(written: ScheduleSpec) -> tuple[tuple[str, str | None, Span], ...]:
+    """Where each directive and each named entry of it was written: see `Schedule.spans`."""
+    found: list[tuple[str, str | None, Span]] = []
+    for directive in written.directives:
+        word = _WORDS[type(directive)]
+        found.append((word, None, directive.span))
+        match directive:
+            case TileDirective() | ThreadsDirective():
+                names: list[str | None] = [axis for axis, _ in directive.axes]
+            case VectorDirective():
+                names = [tensor for tensor, _ in directive.widths]
+            case _:
+                continue
+        found += [(word, n, s) for n, s in zip(names, directive.spans, strict=False) if n is not None]
+    return tuple(found)
 
 
 def default_tile(nest: Nest, auto: Schedule, staged: bool, width: int) -> dict[str, int]:
@@ -138,112 +171,52 @@ def default_tile(nest: Nest, auto: Schedule, staged: bool, width: int) -> dict[s
     return {row: 256 * width}
 
 
-def require_simple_stage(directive: StageDirective) -> list[Diagnostic]:
-    if directive.asynchronous or directive.buffers[0] > 1:
-        what = "async" if directive.asynchronous else f"buffers {directive.buffers[0]}"
-        return [
-            Diagnostic(
-                "TG0601",
-                f"`{what}` cannot be honoured here",
-                directive.span,
-                notes=(
-                    "a block of this kernel loads one tile and is done: there is no next tile to load meanwhile",
-                ),
-                helps=(f"write `stage {', '.join(directive.tensors)}`",),
-            )
-        ]
-    return []
+def require_vectors(nest: Nest, schedule: Schedule) -> None:
+    """Every vector width asked for must be possible for some sizes: contiguous along one axis, at most 16 bytes.
+
+    Raises TG0604, TG0605, TG0606: all that are found.
+    """
+    accesses = {a.pointer: a for a in (*(s.access for s in nest.stores), *nest.load_accesses())}
+    wide = [a for a in accesses.values() if schedule.width_of(nest.pointer(a.pointer).tensor) > 1]
+    problems = [vector_problem(nest, a, schedule, ()) for a in wide]
+    others = side_by_side(nest, schedule, [a for a, p in zip(wide, problems, strict=True) if p is None])
+    problems = [vector_problem(nest, a, schedule, others) for a in wide]
+    found = tuple(dict.fromkeys(p for p in problems if p is not None))
+    if found:
+        raise SpecError(found)
 
 
-def require_thread_limit(
-    threads: tuple[tuple[str, int], ...], target: Target, span: Span | None
-) -> list[Diagnostic]:
-    count = 1
-    for _, n in threads:
-        count *= n
-    if count <= target.max_threads_per_block:
-        return []
-    axis, last = threads[0]
-    nearest = max(1, target.max_threads_per_block * last // count)
-    return [
-        Diagnostic(
-            "TG0602",
-            f"{count} threads are more than a block may have",
-            span,
-            notes=(f"{target.name} allows {target.max_threads_per_block} threads per block",),
-            helps=(f"use `{axis} = {nearest}`, and `tile` for the part of the index space a block computes",),
-        )
-    ]
+def vector_problem(
+    nest: Nest, access: Access, schedule: Schedule, others: tuple[str, ...]
+) -> Diagnostic | None:
+    """Why `access` can never move as many elements at once as it should; None if some sizes allow it.
 
-
-def require_register_limits(count: int | None, target: Target, span: Span | None) -> list[Diagnostic]:
-    limit = target.registers_per_thread
-    if count is None or 16 <= count <= limit:
-        return []
-    return [
-        Diagnostic(
-            "TG0603",
-            f"a thread cannot be held to {count} registers",
-            span,
-            notes=(f"{target.name} gives a thread 16 to {limit} registers",),
-            helps=(f"use `max_registers {min(max(count, 16), limit)}`",),
-        )
-    ]
-
-
-def require_vectors(nest: Nest, schedule: Schedule) -> list[Diagnostic]:
-    """Every vector width asked for must be possible for some sizes: contiguous along one axis, at most 16 bytes."""
-    span = schedule.span("vector")
-    widths: Mapping[str, int] = dict(schedule.vector_of)
-    problems: list[Diagnostic] = []
-    accesses = {a.pointer: a for a in (*nest.load_accesses(), *(s.access for s in nest.stores))}
-    for pointer, access in accesses.items():
-        tensor = nest.pointer(pointer).tensor
-        width = widths.get(tensor, schedule.vector)
-        if width == 1:
-            continue
-        problem = vector_problem(nest, access, width, span)
-        if problem is not None and not any(p.message == problem.message for p in problems):
-            problems.append(problem)
-    return problems
-
-
-def vector_problem(nest: Nest, access: Access, width: int, span: Span | None) -> Diagnostic | None:
-    """Why `access` can never move `width` elements at once; None if some sizes allow it."""
+    `others`: tensors that can.
+    """
     pointer = nest.pointer(access.pointer)
-    tensor, size = pointer.tensor, pointer.dtype.size
+    width = schedule.width_of(pointer.tensor)
     if isinstance(pointer.dtype, Struct):
-        return Diagnostic(
-            "TG0604",
-            f"`{tensor}` cannot be accessed {width} elements at a time",
-            span,
-            notes=(f"its elements are {pointer.dtype}: members of several types",),
-            helps=("leave `vector` out, or name other tensors",),
-        )
-    if width * size > 16:
-        return Diagnostic(
-            "TG0605",
-            f"`vector {width}` of {pointer.dtype} is {width * size} bytes",
-            span,
-            notes=("a memory instruction moves at most 16 bytes per thread",),
-            helps=(f"use `vector {16 // size}`" if size < 16 else f"leave `vector` out for {pointer.dtype}",),
-        )
-    steps = {a.name: step_of(nest, access, a.name, width) for a in nest.axes}
-    if access.checked or any(s is not None for s in steps.values()):
+        return members_of_several_types(nest, access, schedule, others)
+    if width * pointer.dtype.size > 16:
+        return wider_than_an_instruction(nest, access, schedule)
+
+    def possible(width: int) -> bool:
+        return any(step_of(nest, access, a.name, width) is not None for a in nest.axes)
+
+    if access.checked or possible(width):
         return None
-    narrower = next(
-        (w for w in (8, 4, 2) if w < width and any(step_of(nest, access, a.name, w) for a in nest.axes)), None
-    )
-    return Diagnostic(
-        "TG0606",
-        f"`{tensor}` cannot be accessed {width} elements at a time",
-        span,
-        notes=(
-            f"its address is {access.address}: no axis has neighbours side by side at a multiple of {width}",
-        ),
-        helps=(
-            f"use `vector {narrower}`"
-            if narrower
-            else f"leave `{tensor}` out: name the tensors, `vector NAME = {width}`",
-        ),
+    narrower = next((w for w in (8, 4, 2) if w < width and possible(w)), None)
+    return no_neighbours(nest, access, schedule, narrower, others)
+
+
+def side_by_side(nest: Nest, schedule: Schedule, accesses: Sequence[Access]) -> tuple[str, ...]:
+    """Tensors of `accesses` that can be vectors together: staged, or contiguous along the same axis as the first."""
+    direct = [a for a in accesses if contiguous_axis(nest, a) is not None and not a.checked]
+    return tuple(
+        dict.fromkeys(
+            nest.pointer(a.pointer).tensor
+            for a in direct
+            if contiguous_axis(nest, a) == contiguous_axis(nest, direct[0])
+            or schedule.stage_of(nest.pointer(a.pointer).tensor)
+        )
     )

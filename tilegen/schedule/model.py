@@ -39,7 +39,8 @@ class Schedule:
     `tile`: points of each axis one block computes (1 where it is not named). `threads`: per axis, the last one is the
     fastest in a warp; empty: `thread_count` threads in the order of the output. `vector`: elements per global access
     for every tensor it can serve; `vector_of` overrides it per tensor. `vector_required`: tensors for which a narrower
-    access is an error, not a choice. `unroll`: axis to unroll factor.
+    access is an error, not a choice. `unroll`: axis to unroll factor. `spans`: where directives (entry None) and single
+    entries of them (`i` of `tile i = 30`) were written.
     """
 
     name: str
@@ -57,7 +58,7 @@ class Schedule:
     max_registers: int | None = None
     min_blocks: int | None = None
     index: IndexType = IndexType.AUTO
-    spans: tuple[tuple[str, Span], ...] = field(default=(), repr=False, compare=False)
+    spans: tuple[tuple[str, str | None, Span], ...] = field(default=(), repr=False, compare=False)
 
     def tile_of(self, axis: str) -> int:
         return dict(self.tile).get(axis, 1)
@@ -68,9 +69,17 @@ class Schedule:
     def stage_of(self, tensor: str) -> Stage | None:
         return next((s for s in self.stages if s.tensor == tensor), None)
 
-    def span(self, directive: str) -> Span | None:
-        """Where the directive was written, None for a choice of `auto`."""
-        return dict(self.spans).get(directive)
+    def span(self, directive: str, entry: str | None = None) -> Span | None:
+        """Where the entry of the directive was written, else the directive; None for a choice of `auto`."""
+        found = {e: span for d, e, span in self.spans if d == directive}
+        return found.get(entry, found.get(None))
+
+    def writes(self, directive: str, entry: str | None = None) -> bool:
+        return any((d, e) == (directive, entry) for d, e, _ in self.spans)
+
+    def names_width(self, tensor: str) -> bool:
+        """Whether `vector` gives this tensor a width of its own."""
+        return any(t == tensor for t, _ in self.vector_of)
 
     def describe(self) -> str:
         """The schedule in the language's own words, one line."""

@@ -1,0 +1,119 @@
+"""What is told of a schedule that no machine can honour: TG0601 … TG0606, and the words for what to type instead."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tilegen.diagnostics import Diagnostic
+from tilegen.nest.model import Access, Nest
+from tilegen.schedule.model import Schedule
+from tilegen.source import Span
+from tilegen.spec import StageDirective
+from tilegen.target import Target
+
+
+def several_buffers(directive: StageDirective) -> Diagnostic:
+    what = "async" if directive.asynchronous else f"buffers {directive.buffers[0]}"
+    rest = " swizzle" if directive.swizzle else f" pad {directive.pads[0]}" if directive.pads[0] else ""
+    return Diagnostic(
+        "TG0601",
+        f"`{what}` cannot be honoured here",
+        directive.span,
+        notes=("a block of this kernel loads one tile and is done: there is no next tile to load meanwhile",),
+        helps=(f"write `stage {', '.join(directive.tensors)}{rest}`",),
+    )
+
+
+def too_many_threads(
+    threads: tuple[tuple[str, int], ...], count: int, target: Target, span: Span | None
+) -> Diagnostic:
+    fewer, room = [], target.max_threads_per_block
+    for axis, n in reversed(threads):  # the last axis is the fastest: it keeps most
+        fits = min(n, room)
+        room //= fits
+        fewer += [f"{axis} = {fits}"] if fits < n else []
+    return Diagnostic(
+        "TG0602",
+        f"{count} threads are more than a block may have",
+        span,
+        notes=(f"{target.name} allows {target.max_threads_per_block} threads per block",),
+        helps=(
+            f"use `{', '.join(reversed(fewer))}`, and `tile` for the part of the index space a block computes",
+        ),
+    )
+
+
+def registers_out_of_range(count: int, target: Target, span: Span | None) -> Diagnostic:
+    limit = target.registers_per_thread
+    return Diagnostic(
+        "TG0603",
+        f"a thread cannot be held to {count} registers",
+        span,
+        notes=(f"{target.name} gives a thread 16 to {limit} registers",),
+        helps=(f"use `max_registers {min(max(count, 16), limit)}`",),
+    )
+
+
+def members_of_several_types(
+    nest: Nest, access: Access, schedule: Schedule, others: Sequence[str]
+) -> Diagnostic:
+    pointer = nest.pointer(access.pointer)
+    return Diagnostic(
+        "TG0604",
+        f"`{pointer.tensor}` cannot be accessed {schedule.width_of(pointer.tensor)} elements at a time",
+        schedule.span("vector", pointer.tensor),
+        notes=(f"its elements are {pointer.dtype}: members of several types",),
+        helps=(without(schedule, pointer.tensor, others),),
+    )
+
+
+def wider_than_an_instruction(nest: Nest, access: Access, schedule: Schedule) -> Diagnostic:
+    pointer = nest.pointer(access.pointer)
+    tensor, size = pointer.tensor, pointer.dtype.size
+    width = schedule.width_of(tensor)
+    if size < 16:
+        action = f"use `{width_as_written(schedule, tensor, 16 // size)}`"
+    elif schedule.names_width(tensor):
+        action = f"leave `{tensor}` out of `vector`"
+    else:
+        action = f"leave `vector` out for {pointer.dtype}"
+    return Diagnostic(
+        "TG0605",
+        f"`vector {width}` of {pointer.dtype} is {width * size} bytes",
+        schedule.span("vector", tensor),
+        notes=("a memory instruction moves at most 16 bytes per thread",),
+        helps=(action,),
+    )
+
+
+def no_neighbours(
+    nest: Nest, access: Access, schedule: Schedule, narrower: int | None, others: Sequence[str]
+) -> Diagnostic:
+    tensor = nest.pointer(access.pointer).tensor
+    width = schedule.width_of(tensor)
+    return Diagnostic(
+        "TG0606",
+        f"`{tensor}` cannot be accessed {width} elements at a time",
+        schedule.span("vector", tensor),
+        notes=(
+            f"its address is {access.address}: no axis has neighbours side by side at a multiple of {width}",
+        ),
+        helps=(
+            f"use `{width_as_written(schedule, tensor, narrower)}`"
+            if narrower
+            else without(schedule, tensor, others),
+        ),
+    )
+
+
+def width_as_written(schedule: Schedule, tensor: str, width: int) -> str:
+    """A new width in the words the old one was written in: `y = 2` or `vector 2`."""
+    return f"{tensor} = {width}" if schedule.names_width(tensor) else f"vector {width}"
+
+
+def without(schedule: Schedule, tensor: str, others: Sequence[str]) -> str:
+    """How to write `vector` so that it no longer speaks of `tensor`; `others`: tensors that can keep their widths."""
+    if schedule.names_width(tensor):
+        return f"leave `{tensor}` out of `vector`"
+    named = ", ".join(f"{t} = {schedule.width_of(t)}" for t in others)
+    return f"name the other tensors: `vector {named}`" if named else "leave `vector` out"
