@@ -62,3 +62,15 @@ def test_an_element_that_nothing_computes() -> None:
     program = program_of("tiled")
     run = simulate_program(program, {"M": 70, "N": 45}, {"a": np.zeros((70, 45), np.float32)})
     assert locate(program.plans[0], run, "b", None, (99, 0)) is None
+
+
+def test_threads_that_take_several_neighbours() -> None:
+    text = "kernel k(N) { in a: f32[N]; out b: f32[N]; b[i] = a[i]; schedule v { tile i = 256; vector 4 } }"
+    family = check(parse(source_from_text(text))).kernels[0]
+    program = build(family.kernels[0], family.schedules[0], target("sm_90"))
+    run = simulate_program(program, {"N": 1024}, {"a": np.zeros(1024, np.float32)})
+    for number in (0, 3, 4, 255, 259, 1023):
+        place = locate(program.plans[0], run, "b", None, (number,))
+        assert place is not None
+        assert place.thread == number % 256 // 4
+        assert place.tiles == (("i", number // 256, 4),)

@@ -79,8 +79,11 @@ def _thread(plan: Plan, inside: dict[str, int]) -> int | None:
     if compute is None:
         return None
     sweep = compute.sweep
-    run: Any = getattr(sweep, "run", None)
-    shape = [plan.threads, *(loop.trip for loop in sweep.loops), 1 if run is None else run.width]
+    shape = [
+        plan.threads,
+        *(loop.trip for loop in sweep.loops),
+        sweep.run.width if sweep.run is not None else 1,
+    ]
 
     def along(position: int) -> Array:
         ones = [1] * len(shape)
@@ -93,7 +96,7 @@ def _thread(plan: Plan, inside: dict[str, int]) -> int | None:
     for position, loop in enumerate(sweep.loops):
         values[f"@step_{loop.axis}"] = along(position + 1)
     covered: Any = True
-    for axis, coordinate in {**dict(sweep.coordinates), **dict(getattr(sweep, "lanes", ()))}.items():
+    for axis, coordinate in {**dict(sweep.coordinates), **dict(sweep.lanes)}.items():
         covered = covered & (evaluate(coordinate, values) == inside.get(axis, 0))
     for expression, bound in sweep.limits:
         covered = covered & (evaluate(expression, values) < bound)
