@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import tilegen
-from tilegen.numpy_types import numpy_dtype
 from tilegen.dtypes import DTYPES
+from tilegen.numpy_types import numpy_dtype
 
 
 def counting(shape: tuple[int, ...], dtype: str = "f4") -> np.ndarray:
@@ -51,7 +51,7 @@ def test_several_kernels() -> None:
     assert list(file.kernels) == ["one", "two"]
     np.testing.assert_array_equal(file.kernel("two")(counting((5,))), 2 * counting((5,)))
     for act in (lambda: file(counting((5,))), lambda: file.source, lambda: file.schedules):
-        with pytest.raises(tilegen.SpecError, match="TG0802.*2 kernels"):
+        with pytest.raises(tilegen.SpecError, match=r"TG0802.*2 kernels"):
             act()
     with pytest.raises(tilegen.SpecError, match="TG0801"):
         file.kernel("tow")

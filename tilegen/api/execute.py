@@ -67,12 +67,12 @@ class Programs:
     ) -> Any:
         """One call of the kernel: returns its outputs. A call like an earlier one on a GPU is launched at once."""
         if self._prepared:
-            from tilegen.api.prepared import key_of
+            from tilegen.api.prepared import scan
 
-            key = key_of(types, schedule, positional, named, out)
-            prepared = self._prepared.get(key) if key is not None else None
-            if prepared is not None and prepared.fits(positional, named, out):
-                return prepared.launch(positional, named, out)
+            scanned = scan(types, schedule, positional, named, out)
+            prepared = self._prepared.get(scanned[0]) if scanned is not None else None
+            if scanned is not None and prepared is not None and prepared.fits(scanned[1]):
+                return prepared.launch(scanned[1], positional, named, out)
         from tilegen.api.bind import bind
 
         call = bind(family, types, positional, named, out)
@@ -96,18 +96,19 @@ class Programs:
         named: Mapping[str, Any],
         out: Any,
     ) -> Any:
-        from tilegen.api.prepared import key_of, launch, prepare
+        from tilegen.api.prepared import launch, prepare, register, scan
 
         if _is_empty(call):
             return call.result()
         program = self.program(call.kernel, schedule, call.constants, call.sizes)
         ready = launch(program, call, self._load)
         if ready is not None:
-            prepared = prepare(ready, call, positional, named, out)
-            key = key_of(types, schedule, positional, named, out)
-            if prepared is not None and key is not None:
-                _make_room(self._prepared)
-                self._prepared[key] = prepared
+            scanned = scan(types, schedule, positional, named, out) if register(call) else None
+            if scanned is not None:
+                prepared = prepare(ready, call, scanned[1], positional, named, out)
+                if prepared is not None:
+                    _make_room(self._prepared)
+                    self._prepared[scanned[0]] = prepared
         return call.result()
 
     def _load(self, program: Program, entry: str, formats: Sequence[str]) -> Loaded:

@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tilegen.algebra import evaluate
 from tilegen.api.bind import Call
 from tilegen.api.errors import CallError
 from tilegen.api.outputs import writes_all
@@ -20,7 +19,7 @@ from tilegen.api.tensors import Form
 from tilegen.dtypes import DType
 from tilegen.nest.model import stride_symbol
 from tilegen.program import LaunchRefused, LaunchShape, Program
-from tilegen.runtime.arrays import ArrayKind, empty, overlaps, view
+from tilegen.runtime.arrays import ArrayKind, empty
 from tilegen.runtime.config import LaunchConfig
 from tilegen.runtime.launch import Kernel, stream_of, wait_for
 from tilegen.runtime.layout import dense_strides
@@ -29,8 +28,8 @@ from tilegen.runtime.packing import FORMATS, POINTER
 from tilegen.spec import Role, ScheduleSpec
 
 Load = Callable[[Program, str, Sequence[str]], Kernel]
-Source = tuple[str, Any]
-"""Where a call has an array: ("args", number), ("named", name), ("out", name or None), or ("new", tensor)."""
+Place = tuple[str, Any]
+"""Where a call has an array: ("args", number), ("named", name), ("out", name or None)."""
 
 _ALIGNMENT = 256
 
@@ -50,7 +49,12 @@ def launch(program: Program, call: Call, load: Load) -> Ready | None:
     views = call.views
     offsets = _offsets(call)
     pointers = {name: array.pointer + offsets[name] for name, array in views.items()}
-    strides = {stride_symbol(t, d): call.layouts[t].strides[d] for t, d in program.nest.dynamic_strides}
+    strides = {
+        stride_symbol(tensor.name, axis): call.layouts[tensor.name].strides[axis]
+        for tensor in call.kernel.tensors
+        for axis, stride in enumerate(tensor.strides)
+        if stride is None
+    }
     try:
         shape = program.shape(call.sizes, strides, pointers)
     except LaunchRefused as error:
@@ -125,122 +129,125 @@ def _numbers(
 # The next call ---------------------------------------------------------------------------------------------------
 
 
-def key_of(
+def scan(
     types: Mapping[str, str],
     schedule: ScheduleSpec | None,
     positional: Sequence[Any],
     named: Mapping[str, Any],
     out: Any,
-) -> object | None:
-    """What a prepared launch is kept under; None for arguments that have no cheap key."""
-    parts: list[object] = [schedule and schedule.name]
-    if types:
-        parts.append(tuple(types.items()))
+) -> tuple[object, list[int]] | None:
+    """What a prepared launch is kept under, and the addresses of the arrays in order; None if there is no cheap key."""
+    parts: list[object] = [schedule and schedule.name, len(positional)]
+    addresses: list[int] = []
     try:
         for value in positional:
-            parts.append(_KEYS[type(value)](value))
-        for name, value in named.items():
-            describe = _KEYS.get(type(value))
-            parts.append((name, type(value), describe(value) if describe else value))
-        if isinstance(out, dict):
-            parts.extend((name, _KEYS[type(value)](value)) for name, value in out.items())
-        elif out is not None:
-            parts.append(_KEYS[type(out)](out))
+            described, address = _SCANS[type(value)](value)
+            parts.append(described)
+            addresses.append(address)
+        if named:
+            for name, value in named.items():
+                look = _SCANS.get(type(value))
+                if look is None:
+                    # 0.0 equals -0.0, and both halves of a complex number may be either.
+                    exact = value and isinstance(value, (int, float))
+                    parts += (name, type(value), value if exact else repr(value))
+                else:
+                    described, address = look(value)
+                    parts += (name, described)
+                    addresses.append(address)
+        if out is not None:
+            for place, value in out.items() if isinstance(out, dict) else ((None, out),):
+                described, address = _SCANS[type(value)](value)
+                parts += (place, described)
+                addresses.append(address)
+        if types:
+            parts.append(tuple(types.items()))
         key = tuple(parts)
         hash(key)
     except (KeyError, TypeError):
         return None
-    return key
+    return key, addresses
 
 
-def _key_of_cupy(array: Any) -> object:
-    return array.dtype, array.shape, array.strides, array.data.ptr % _ALIGNMENT, array.device.id
+def _scan_cupy(array: Any) -> tuple[object, int]:
+    memory = array.data
+    address = memory.ptr
+    return (array.dtype, array.shape, array.strides, address % _ALIGNMENT, memory.device_id), address
 
 
-def _key_of_torch(tensor: Any) -> object:
-    flags = tensor.requires_grad, tensor.is_conj(), tensor.is_neg(), tensor.is_sparse
+def _scan_torch(tensor: Any) -> tuple[object, int]:
+    address = tensor.data_ptr()
+    flags = tensor.requires_grad, tensor.is_conj(), tensor.is_neg(), tensor.layout
     place = tensor.device.type, tensor.device.index
-    return tensor.dtype, tensor.shape, tensor.stride(), tensor.data_ptr() % _ALIGNMENT, place, flags
-
-
-def _address_of_cupy(array: Any) -> int:
-    return int(array.data.ptr)
-
-
-def _address_of_torch(tensor: Any) -> int:
-    return int(tensor.data_ptr())
+    return (tensor.dtype, tensor.shape, tensor.stride(), address % _ALIGNMENT, place, flags), address
 
 
 # Filled as arrays of a library are first seen, which shows that the caller has imported it.
-_KEYS: dict[type, Callable[[Any], object]] = {}
-_ADDRESSES: dict[type, Callable[[Any], int]] = {}
+_SCANS: dict[type, Callable[[Any], tuple[object, int]]] = {}
 
 
 def _register(kind: ArrayKind, type_: type) -> bool:
     if kind is ArrayKind.CUPY:
-        _KEYS[type_], _ADDRESSES[type_] = _key_of_cupy, _address_of_cupy
+        _SCANS[type_] = _scan_cupy
     elif kind is ArrayKind.TORCH:
-        _KEYS[type_], _ADDRESSES[type_] = _key_of_torch, _address_of_torch
-    return type_ in _KEYS
+        _SCANS[type_] = _scan_torch
+    return type_ in _SCANS
 
 
 @dataclass(slots=True)
 class Prepared:
-    """`reach`: lowest and highest byte of an array, counted from its address. `makers`: outputs that are allocated."""
+    """Arrays have numbers: those of the call in the order of `scan`, then those that `makers` allocate.
 
-    ready: Ready
-    sources: dict[str, Source]
-    reach: dict[str, tuple[int, int]]
-    written: tuple[str, ...]
-    makers: dict[str, Callable[[], Any]]
-    outputs: tuple[str, ...]
+    `fixed` are the kernel's parameters with 0 for pointers, `pointers` (parameter, array, what to add). `apart` are
+    pairs of arrays with the lowest and highest byte of each, counted from its address, that must not overlap.
+    `outputs`: names, with the number of an array that is made or the place of one that was passed.
+    """
+
+    kernel: Kernel
+    config: LaunchConfig
+    device: int
+    fixed: tuple[int | float, ...]
+    pointers: tuple[tuple[int, int, int], ...]
+    apart: tuple[tuple[int, int, int, int, int, int], ...]
+    makers: tuple[Callable[[], tuple[Any, int]], ...]
+    outputs: tuple[tuple[str, int | Place], ...]
     torch: bool
 
-    def fits(self, positional: Sequence[Any], named: Mapping[str, Any], out: Any) -> bool:
-        """Whether no output that the caller passed overlaps another array."""
-        passed = [n for n in self.written if self.sources[n][0] != "new"]
-        if not passed:
-            return True
-        arrays = {
-            name: _find(source, positional, named, out)
-            for name, source in self.sources.items()
-            if source[0] != "new"
-        }
-        spans = {}
-        for name, array in arrays.items():
-            start = _ADDRESSES[type(array)](array)
-            low, high = self.reach[name]
-            spans[name] = start + low, start + high
-        for name in passed:
-            low, high = spans[name]
-            for other, (other_low, other_high) in spans.items():
-                if other == name or high <= other_low or other_high <= low:
-                    continue
-                if overlaps(view(arrays[name]), view(arrays[other])):
-                    return False  # the full way says what is wrong
+    def fits(self, addresses: list[int]) -> bool:
+        """Whether no output that the caller passed may overlap another array; if not, the full way looks closer."""
+        for a, a_low, a_high, b, b_low, b_high in self.apart:
+            start, other = addresses[a], addresses[b]
+            if start + a_low < other + b_high and other + b_low < start + a_high:
+                return False
         return True
 
-    def launch(self, positional: Sequence[Any], named: Mapping[str, Any], out: Any) -> Any:
+    def launch(
+        self, addresses: list[int], positional: Sequence[Any], named: Mapping[str, Any], out: Any
+    ) -> Any:
         """Launch and return what the call returns."""
-        arrays = {
-            name: self.makers[name]() if source[0] == "new" else _find(source, positional, named, out)
-            for name, source in self.sources.items()
-        }
+        made = []
+        for make in self.makers:
+            array, address = make()
+            made.append(array)
+            addresses.append(address)
+        values = list(self.fixed)
+        for parameter, number, offset in self.pointers:
+            values[parameter] = addresses[number] + offset
         stream = None
         if self.torch:
-            stream = sys.modules["torch"].cuda.current_stream(self.ready.device).cuda_stream
-        values = [
-            _ADDRESSES[type(arrays[v[0]])](arrays[v[0]]) + v[1] if isinstance(v, tuple) else v
-            for v in self.ready.values
-        ]
-        self.ready.kernel(self.ready.config, values, device=self.ready.device, stream=stream)
+            stream = sys.modules["torch"].cuda.current_stream(self.device).cuda_stream
+        self.kernel(self.config, values, device=self.device, stream=stream)
         if len(self.outputs) == 1:
-            return arrays[self.outputs[0]]
-        return {name: arrays[name] for name in self.outputs}
+            place = self.outputs[0][1]
+            return made[place] if isinstance(place, int) else _find(place, positional, named, out)
+        return {
+            name: made[place] if isinstance(place, int) else _find(place, positional, named, out)
+            for name, place in self.outputs
+        }
 
 
-def _find(source: Source, positional: Sequence[Any], named: Mapping[str, Any], out: Any) -> Any:
-    where, which = source
+def _find(place: Place, positional: Sequence[Any], named: Mapping[str, Any], out: Any) -> Any:
+    where, which = place
     if where == "args":
         return positional[which]
     if where == "named":
@@ -248,42 +255,79 @@ def _find(source: Source, positional: Sequence[Any], named: Mapping[str, Any], o
     return out if which is None else out[which]
 
 
+def register(call: Call) -> bool:
+    """Let `scan` know the arrays of `call`; False for kinds that always go the full way."""
+    return all(
+        p.form is not Form.FIELDS and _register(p.first.kind, type(p.value)) for p in call.passed.values()
+    )
+
+
 def prepare(
-    ready: Ready, call: Call, positional: Sequence[Any], named: Mapping[str, Any], out: Any
+    ready: Ready,
+    call: Call,
+    addresses: list[int],
+    positional: Sequence[Any],
+    named: Mapping[str, Any],
+    out: Any,
 ) -> Prepared | None:
     """What makes the next call of this shape short; None for arguments that always go the full way."""
-    if any(p.form is Form.FIELDS for p in call.passed.values()):
-        return None
-    kinds = set()
-    for passed in call.passed.values():
-        if not _register(passed.first.kind, type(passed.value)):
-            return None
-        kinds.add(passed.first.kind)
-    inputs = [t.name for t in call.kernel.tensors if t.role is not Role.OUT]
-    sources: dict[str, Source] = {}
-    makers: dict[str, Callable[[], Any]] = {}
+    places = _places(call, positional, named, out)
+    if len(addresses) != len(places):
+        return None  # an array for a scalar, whose value is no part of the key, or one that is passed twice
+    numbers = {name: number for number, name in enumerate(places)}
+    makers: list[Callable[[], tuple[Any, int]]] = []
     for tensor in call.kernel.tensors:
-        name = tensor.name
-        if name in inputs[: len(positional)]:
-            sources[name] = ("args", inputs.index(name))
-        elif name in named:
-            sources[name] = ("named", name)
-        elif name in call.given:
-            sources[name] = ("out", name if isinstance(out, dict) else None)
-        else:
-            maker = _maker(call, name)
+        if tensor.name not in numbers:
+            maker = _maker(call, tensor.name)
             if maker is None:
                 return None
-            sources[name], makers[name] = ("new", name), maker
+            numbers[tensor.name] = len(places) + len(makers)
+            makers.append(maker)
+    return Prepared(
+        kernel=ready.kernel,
+        config=ready.config,
+        device=ready.device,
+        fixed=tuple(0 if isinstance(v, tuple) else v for v in ready.values),
+        pointers=tuple((n, numbers[v[0]], v[1]) for n, v in enumerate(ready.values) if isinstance(v, tuple)),
+        apart=_apart(call, [name for name in places]),
+        makers=tuple(makers),
+        outputs=tuple(
+            (p.tensor.name, places.get(p.tensor.name, numbers[p.tensor.name] - len(places)))
+            for p in call.written
+        ),
+        torch=any(p.first.kind is ArrayKind.TORCH for p in call.passed.values()),
+    )
+
+
+def _places(call: Call, positional: Sequence[Any], named: Mapping[str, Any], out: Any) -> dict[str, Place]:
+    """Where the call has the array of each tensor, in the order of `scan`."""
+    inputs = [t.name for t in call.kernel.tensors if t.role is not Role.OUT]
+    places: dict[str, Place] = {name: ("args", n) for n, name in enumerate(inputs[: len(positional)])}
+    places |= {name: ("named", name) for name in named if name in inputs}
+    if isinstance(out, dict):
+        places |= {name: ("out", name) for name in out}
+    elif out is not None:
+        name = next(p.tensor.name for p in call.written)
+        places |= {name: ("out", None)}
+    return places
+
+
+def _apart(call: Call, names: list[str]) -> tuple[tuple[int, int, int, int, int, int], ...]:
     reach = {}
-    for name, passed in call.passed.items():
-        low, high = passed.first.extent
-        reach[name] = low - passed.first.pointer, high - passed.first.pointer
-    written = tuple(p.tensor.name for p in call.written)
-    return Prepared(ready, sources, reach, written, makers, written, ArrayKind.TORCH in kinds)
+    for name in names:
+        view = call.passed[name].first
+        low, high = view.extent
+        reach[name] = low - view.pointer, high - view.pointer
+    written = {p.tensor.name for p in call.written}
+    return tuple(
+        (a, *reach[names[a]], b, *reach[names[b]])
+        for a in range(len(names))
+        for b in range(len(names))
+        if a != b and names[a] in written and (b > a or names[b] not in written)
+    )
 
 
-def _maker(call: Call, name: str) -> Callable[[], Any] | None:
+def _maker(call: Call, name: str) -> Callable[[], tuple[Any, int]] | None:
     """Allocates an output as the first call did; None where that takes more than one plain allocation."""
     passed, placed = call.passed[name], call.layouts[name]
     tensor = passed.tensor
@@ -291,16 +335,23 @@ def _maker(call: Call, name: str) -> Callable[[], Any] | None:
     if not plain or placed.strides != dense_strides(placed.extents) or not writes_all(call.kernel, tensor):
         return None
     array = passed.first
-    extents = tuple(int(evaluate(e, call.sizes)) for e in tensor.extents)
-    if array.kind is ArrayKind.CUPY:
-        import cupy
+    extents = placed.extents
+    if array.kind is ArrayKind.TORCH:
 
-        dtype = passed.value.dtype
+        def make_torch() -> tuple[Any, int]:
+            made = empty(array.kind, extents, array.element, array.device)
+            return made, made.data_ptr()
 
-        def make_cupy() -> Any:
-            if cupy.cuda.runtime.getDevice() == array.device:
-                return cupy.empty(extents, dtype)
-            return empty(array.kind, extents, array.element, array.device)
+        return make_torch
+    import cupy
 
-        return make_cupy
-    return lambda: empty(array.kind, extents, array.element, array.device)
+    dtype, current = passed.value.dtype, cupy.cuda.runtime.getDevice
+
+    def make_cupy() -> tuple[Any, int]:
+        if current() == array.device:
+            made = cupy.empty(extents, dtype)
+        else:
+            made = empty(array.kind, extents, array.element, array.device)
+        return made, made.data.ptr
+
+    return make_cupy
