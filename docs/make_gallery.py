@@ -1,7 +1,7 @@
-"""Writes docs/gallery.md from the specs' own tests on the simulator: `python docs/make_gallery.py` (`--check` compares).
+"""Writes docs/gallery.md from the specs' own tests on the simulator: `python docs/make_gallery.py`; `--check` compares.
 
-Every number comes from `tilegen verify --shapes spec --arch sm_90 --json specs/`; nothing is written by hand but the lines
-that say what a pattern is. Registers and occupancy depend on the compiler's version and are left out.
+Every number comes from `tilegen verify --shapes spec --arch sm_90 --json specs/`; nothing is written by hand but the
+lines that say what a pattern is. Registers and occupancy depend on the compiler's version and are left out.
 """
 
 from __future__ import annotations
@@ -26,7 +26,10 @@ PATTERNS: dict[str, tuple[str, str]] = {
     "misaligned": ("4", "A base that is off by one element; a crop with a run-time origin."),
     "pitched": ("5", "Rows that start on 128 bytes, and a column of them."),
     "aos": ("6", "Array of structs to structure of arrays, back, and to blocks of 32."),
-    "transpose": ("7-11", "The ladder: reading rows, writing rows, tile, padded tile, vectors with a swizzle."),
+    "transpose": (
+        "7-11",
+        "The ladder: reading rows, writing rows, tile, padded tile, vectors with a swizzle.",
+    ),
     "transpose_types": ("11", "16-byte transposes of 1, 2, 8 and 16-byte elements."),
     "bounds": ("12", "Ragged edges: guards, split, exact; block order and index types."),
     "shared_banks": ("13", "Strides through shared memory for 4, 8 and 16-byte elements; a broadcast."),
@@ -50,10 +53,10 @@ A line per pattern, schedule by schedule. Measured on the simulator, which execu
 sm_90 and counts as the hardware does. Made by `python docs/make_gallery.py`; `tests/test_docs.py` checks that it
 covers every spec.
 
-Columns: sectors of 32 bytes per warp-wide load and store; load and store efficiency (distinct sectors that hold the data,
-over sectors moved; a sector that several warps ask for counts each time, so a row that is read again for every row of
-an image has a low efficiency without costing DRAM anything); bank conflicts (wavefronts of shared memory beyond one per
-group); bytes of shared memory per block.
+Columns: sectors of 32 bytes per warp-wide load and store; load and store efficiency (distinct sectors that hold the
+data, over sectors moved); bank conflicts (wavefronts of shared memory beyond one per group); bytes of shared memory
+per block. A sector that several warps ask for counts each time: a row that is read again for every row of an image has
+a low efficiency without costing DRAM anything.
 Numbers are for the first choice of types and the largest shape among the spec's tests that the simulator runs. The
 patterns' numbers are rows of the list of memory patterns that the project has to cover.
 """
@@ -61,7 +64,18 @@ patterns' numbers are rows of the list of memory patterns that the project has t
 
 def measured() -> dict[str, list[dict[str, Any]]]:
     """The reports of each spec by its stem, from one run of the command."""
-    command = [sys.executable, "-m", "tilegen", "verify", "--shapes", "spec", "--arch", "sm_90", "--json", "specs"]
+    command = [
+        sys.executable,
+        "-m",
+        "tilegen",
+        "verify",
+        "--shapes",
+        "spec",
+        "--arch",
+        "sm_90",
+        "--json",
+        "specs",
+    ]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     if done.returncode not in (0, 1):
         raise SystemExit(done.stderr or done.stdout)
@@ -119,7 +133,11 @@ def main() -> int:
     written = text(measured())
     if "--check" in sys.argv[1:]:
         same = GALLERY.read_text(encoding="utf-8") == written
-        print("the gallery is up to date" if same else "docs/gallery.md differs: run python docs/make_gallery.py")
+        print(
+            "the gallery is up to date"
+            if same
+            else "docs/gallery.md differs: run python docs/make_gallery.py"
+        )
         return 0 if same else 1
     GALLERY.write_text(written, encoding="utf-8")
     return 0
