@@ -30,7 +30,13 @@ from tilegen.spec import ScheduleSpec
 from tilegen.target import target
 from tilegen.toolchain import compile_source
 
-_TORCH = {"f32": torch.float32, "f16": torch.float16, "f64": torch.float64, "i8": torch.int8, "u8": torch.uint8}
+_TORCH = {
+    "f32": torch.float32,
+    "f16": torch.float16,
+    "f64": torch.float64,
+    "i8": torch.int8,
+    "u8": torch.uint8,
+}
 TARGET = target("sm_" + cupy.cuda.Device(0).compute_capability)
 
 
@@ -123,7 +129,9 @@ def as_graph(run: Callable[[], Any], times: int = 20) -> Callable[[], Any]:
     return graph.replay
 
 
-def measure(row: Row, directives: str | None, samples: int, rivals: bool, compiled_rival: bool) -> dict[str, Any]:
+def measure(
+    row: Row, directives: str | None, samples: int, rivals: bool, compiled_rival: bool
+) -> dict[str, Any]:
     launch, inputs, outputs, words, (shape, resources) = prepare(row, directives)
     source = inputs[0][1]
     target_ = torch.empty_like(source)
@@ -190,7 +198,13 @@ def main() -> None:
         for directives in [None, *options.schedule]:
             begun = time.time()
             try:
-                result = measure(row, directives, options.samples, not options.no_rivals and directives is None, options.compile)
+                result = measure(
+                    row,
+                    directives,
+                    options.samples,
+                    not options.no_rivals and directives is None,
+                    options.compile,
+                )
             except Exception as error:
                 if directives is None:
                     raise
@@ -202,7 +216,9 @@ def main() -> None:
                 print(f"{row.name:44} WRONG  [{result['schedule']}]", flush=True)
                 continue
             rivals = " ".join(
-                f"{n} {result['copy']['ms'] / result[n]['ms']:.2f}" for n in ("torch", "torch.compile") if n in result
+                f"{n} {result['copy']['ms'] / result[n]['ms']:.2f}"
+                for n in ("torch", "torch.compile")
+                if n in result
             )
             goal = f"goal {row.goal}" if row.goal else ""
             print(

@@ -41,14 +41,14 @@ def permute(name: str, dtype: str, shape: tuple[int, ...], order: tuple[int, ...
 
 def _fields(count: int) -> str:
     members = ", ".join(f"{'xyzuvwst'[n]}: f32" for n in range(count))
-    return (
-        f"kernel split(P) {{ in p: struct {{ {members} }}[P]; out q: struct {{ {members} }}[P] soa; q[i] = p[i] }}"
-    )
+    return f"kernel split(P) {{ in p: struct {{ {members} }}[P]; out q: struct {{ {members} }}[P] soa; q[i] = p[i] }}"
 
 
 ROWS = (
     Row("copy f32 2^29", "kernel copy(N) { in x: f32[N]; out y: f32[N]; y[i] = x[i] }", {"N": 2**29}, "x"),
-    Row("copy u8 2^31+17", "kernel copy(N) { in x: u8[N]; out y: u8[N]; y[i] = x[i] }", {"N": 2**31 + 17}, "x"),
+    Row(
+        "copy u8 2^31+17", "kernel copy(N) { in x: u8[N]; out y: u8[N]; y[i] = x[i] }", {"N": 2**31 + 17}, "x"
+    ),
     Row("transpose f32 16384²", _transpose("f32"), {"M": 16384, "N": 16384}, "a.t()", 0.97),
     Row("transpose f16 16384²", _transpose("f16"), {"M": 16384, "N": 16384}, "a.t()", 0.97),
     Row("transpose i8 32768²", _transpose("i8"), {"M": 32768, "N": 32768}, "a.t()", 0.95),
@@ -65,7 +65,9 @@ ROWS = (
     permute("batch of 100000 17x9 matrices f32", "f32", (100000, 17, 9), (0, 2, 1), 0.80),
     permute("permute f32 65536x2x3 x64 (0,1,3,2)", "f32", (64, 65536, 2, 3), (0, 1, 3, 2), 0.80),
     permute("permute f32 4097x33 x512 (0,2,1)", "f32", (512, 4097, 33), (0, 2, 1), None),
-    permute("permute f32 7x11x13x17x19x23 (5,3,1,0,2,4)", "f32", (7, 11, 13, 17, 19, 23), (5, 3, 1, 0, 2, 4), None),
+    permute(
+        "permute f32 7x11x13x17x19x23 (5,3,1,0,2,4)", "f32", (7, 11, 13, 17, 19, 23), (5, 3, 1, 0, 2, 4), None
+    ),
     Row("transpose f32 1024²", _transpose("f32"), {"M": 1024, "N": 1024}, "a.t()", 0.90, graph=True),
     Row("AoS → SoA 6 x f32 2^27", _fields(6), {"P": 2**27}, "p.t()", 0.97),
     Row("AoS → SoA 3 x f32 2^27", _fields(3), {"P": 2**27}, "p.t()", 0.92),

@@ -234,7 +234,7 @@ def test_ceil_div_counts_tiles(a: int, b: int) -> None:
         (I * N * 6 // (3 * N), 2 * I),
         ((I * N + N) % N, ZERO),
         ((9 * I + J) % 4, (I + J) % 4),
-        ((-I) % 4, (3 * I) % 4),
+        ((-5 * I) % 4, (-I) % 4),
         (I // 1, I),
         (I % 1, ZERO),
         (I // I, ONE),

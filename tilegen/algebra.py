@@ -172,10 +172,9 @@ def floor_div(left: Expr, right: Expr) -> Expr:
     if left == right:
         return ONE
     if b is not None:
-        whole = {m: c // b for m, c in left.terms if c % b == 0}
-        rest = {m: c for m, c in left.terms if c % b}
-        if whole:
-            return _from_dict(whole) + (floor_div(_from_dict(rest), right) if rest else ZERO)
+        whole, rest = _split_towards_zero(left, b)
+        if whole.terms:
+            return whole + floor_div(rest, right)
     else:
         quotient, remainder = _divide_symbolic(left, right)
         if quotient.terms:
@@ -193,10 +192,19 @@ def mod(left: Expr, right: Expr) -> Expr:
     if b == 1 or not left.terms or left == right:
         return ZERO
     if b is not None:
-        rest = _from_dict({m: c % b for m, c in left.terms})
-        return rest if rest.constant is not None else _apply(Op.MOD, rest, right)
+        rest = _split_towards_zero(left, b)[1]
+        constant = rest.constant
+        return expr(constant % b) if constant is not None else _apply(Op.MOD, rest, right)
     _, remainder = _divide_symbolic(left, right)
     return _apply(Op.MOD, remainder, right) if remainder.terms else ZERO
+
+
+def _split_towards_zero(value: Expr, divisor: int) -> tuple[Expr, Expr]:
+    """`value = divisor * whole + rest`, term by term, where no coefficient of `rest` reaches the divisor or changes sign.
+
+    Quotient and remainder reduced alike are seen to belong together."""
+    whole = _from_dict({m: (c // divisor if c * divisor >= 0 else -(-c // divisor)) for m, c in value.terms})
+    return whole, value - whole * divisor
 
 
 def _divide_symbolic(left: Expr, right: Expr) -> tuple[Expr, Expr]:
@@ -370,7 +378,8 @@ ANY = Range(-math.inf, math.inf)
 
 def bounds(value: Expr, ranges: Mapping[str, Range]) -> Range:
     """Interval that contains every value of the expression; symbols without a range are unbounded."""
-    low = high = 0.0
+    low: float = 0
+    high: float = 0
     for monomial, coefficient in value.terms:
         term = Range(coefficient, coefficient)
         for atom in monomial:
@@ -380,7 +389,7 @@ def bounds(value: Expr, ranges: Mapping[str, Range]) -> Range:
 
 
 def _multiply(a: Range, b: Range) -> Range:
-    corners = [0.0 if x == 0 or y == 0 else x * y for x in (a.low, a.high) for y in (b.low, b.high)]
+    corners = [0 if x == 0 or y == 0 else x * y for x in (a.low, a.high) for y in (b.low, b.high)]
     return Range(min(corners), max(corners))
 
 

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
-from tilegen.algebra import evaluate
+from tilegen.algebra import evaluate, sym
 from tilegen.nest import Nest, build_nest
 from tilegen.nest.merge import drop_unit_axes, merge_axes
+from tilegen.plan.lower import plan_map
 from tilegen.plan.model import Aligned, AtMost, Condition, Equals, Multiple, Plan
 from tilegen.plan.variants import plan_variants
 from tilegen.render import Rendered, render
 from tilegen.render.names import kernel_identifier
 from tilegen.render.view import ParameterView
-from tilegen.schedule.auto import auto_schedule
+from tilegen.schedule.auto import auto_schedule, short_sizes
 from tilegen.schedule.complete import complete
 from tilegen.schedule.model import Schedule
 from tilegen.spec import Bounds, IndexType, Kernel, ScheduleSpec
@@ -55,7 +56,7 @@ class Program:
 
     @cached_property
     def nest(self) -> Nest:
-        return self.plans[0].nest
+        return self.plans[-1].nest
 
     def shape(
         self,
@@ -67,7 +68,8 @@ class Program:
         """The variant to launch: what the C launcher would choose.
 
         `sizes`: every size (compile-time ones too); `strides`: those taken from arrays, by parameter name, in elements;
-        `pointers`: addresses by pointer name; `scalars`: integer scalars that indices may use. None where there is nothing to compute. Raises LaunchRefused.
+        `pointers`: addresses by pointer name; `scalars`: integer scalars that indices may use. None where there is
+        nothing to compute. Raises LaunchRefused.
         """
         values = {**self.nest.constants, **sizes, **strides, **(scalars or {})}
         if any(evaluate(a.extent, values) <= 0 for a in self.nest.axes):
@@ -145,16 +147,36 @@ def build(
     compile-time sizes over their defaults. `name`: stem of the launcher's name, the kernel's own by default.
     Raises SpecError for what cannot be generated or a directive that cannot be honoured.
     """
-    nest = drop_unit_axes(build_nest(kernel, constants), keep=_named_axes(schedule))
-    nest = merge_axes(nest, keep=_named_axes(schedule))
+    stem = kernel_identifier(name or kernel.name)
+    nest = simplified_nest(kernel, constants, _named_axes(schedule))
     if schedule is None:
-        chosen = auto_schedule(nest, target, None if sizes is None else {**nest.constants, **sizes})
+        plans, chosen = plan_auto(nest, target, sizes, stem)
     else:
         chosen = complete(nest, schedule, target, auto_schedule(nest, target))
-    stem = kernel_identifier(name or kernel.name)
-    label = "".join(c if c.isalnum() else "_" for c in chosen.name).strip("_")
-    plans = plan_variants(nest, chosen, target, f"{stem}_{label}")
+        label = "".join(c if c.isalnum() else "_" for c in chosen.name).strip("_")
+        plans = plan_variants(nest, chosen, target, f"{stem}_{label}")
     return Program(kernel, chosen, target, plans, render(plans, stem, provenance))
+
+
+def simplified_nest(kernel: Kernel, constants: Mapping[str, int] | None, keep: frozenset[str]) -> Nest:
+    """The nest without unit axes, adjacent ones merged; `keep` names axes that stay."""
+    return merge_axes(drop_unit_axes(build_nest(kernel, constants), keep), keep)
+
+
+def plan_auto(
+    nest: Nest, target: Target, sizes: Mapping[str, int] | None, stem: str
+) -> tuple[tuple[Plan, ...], Schedule]:
+    """Plans for the schedule of tilegen's own choice. With `sizes`, first one in which the short ones are constants."""
+    fixed = short_sizes(nest.kernel, sizes) if sizes is not None else {}
+    if not fixed or sizes is None:
+        chosen = auto_schedule(nest, target, None if sizes is None else {**nest.constants, **sizes})
+        return plan_variants(nest, chosen, target, f"{stem}_auto"), chosen
+    general = plan_variants(nest, auto_schedule(nest, target), target, f"{stem}_auto_any")
+    special = simplified_nest(nest.kernel, {**nest.constants, **fixed}, frozenset())
+    chosen = auto_schedule(special, target, {**special.constants, **sizes})
+    plan = plan_map(special, chosen, target, f"{stem}_auto")
+    equal = tuple(Equals(sym(s), n) for s, n in fixed.items())
+    return (replace(plan, conditions=(*equal, *plan.conditions)), *general), chosen
 
 
 def _named_axes(schedule: ScheduleSpec | None) -> frozenset[str]:

@@ -120,7 +120,7 @@ class Run:
 
 def shortest_run(order: Sequence[tuple[str, int]], whole: Collection[str], width: int) -> Run:
     """The shortest run along `order` ((axis, points of the tile), fastest first) that holds whole items of `width`; it
-    goes on to the next axis only after an axis of which the tile has all (`whole`). It may hold none: check `points`."""
+    goes on to the next axis only after one of which the tile has all (`whole`). It may hold none: check `points`."""
     run = Run(tuple(order[:1]), width)
     while run.points % width and run.axes[-1][0] in whole and len(run.axes) < len(order):
         run = Run(tuple(order[: len(run.axes) + 1]), width)

@@ -11,7 +11,8 @@ from tilegen.nest.model import Access, Nest
 from tilegen.plan.conditions import index_conditions, needs_tail, vector_conditions
 from tilegen.plan.model import Barrier, Buffer, Compute, Load, Phase, Plan, Sweep, TileAxis
 from tilegen.plan.placement import place_rows
-from tilegen.plan.stage import StageBox, box_of
+from tilegen.plan.problems import cut_vectors, not_along, nothing_to_unroll, too_much_shared
+from tilegen.plan.stage import StageBox, box_of, why_not_staged
 from tilegen.plan.sweep import distribute, distribute_as_written
 from tilegen.schedule.model import Schedule
 from tilegen.spec import Bounds
@@ -111,11 +112,35 @@ def vector_run(nest: Nest, schedule: Schedule, tiles: tuple[TileAxis, ...]) -> R
             run = shortest_run(order, whole, width)
             require_whole_vectors(tiles, schedule, run)
             break
-    for access, own in wide:
-        tensor = nest.pointer(access.pointer).tensor
-        if run is None or access.checked or step_along(nest, access, replace(run, width=own)) is None:
-            raise SpecError([_not_along(nest, access, run.fast if run else None, own, schedule, tensor)])
+    wrong = [a for a, own in wide if not _follows(nest, a, run, own)]
+    if wrong:
+        raise SpecError([_not_along(nest, schedule, run, wrong, [a for a, _ in wide])])
     return run
+
+
+def _follows(nest: Nest, access: Access, run: Run | None, width: int) -> bool:
+    return (
+        run is not None
+        and not access.checked
+        and step_along(nest, access, replace(run, width=width)) is not None
+    )
+
+
+def _not_along(
+    nest: Nest, schedule: Schedule, run: Run | None, wrong: list[Access], wide: list[Access]
+) -> Diagnostic:
+    tensor = nest.pointer(wrong[0].pointer).tensor
+    refused = {nest.pointer(a.pointer).tensor for a in wrong}
+    asked = dict.fromkeys(nest.pointer(a.pointer).tensor for a in wide)
+    asked |= dict.fromkeys(s.tensor for s in schedule.stages if schedule.width_of(s.tensor) > 1)
+    return not_along(
+        nest,
+        wrong[0],
+        run.fast if run is not None else None,
+        schedule,
+        stageable=why_not_staged(nest, tensor) is None,
+        others=[t for t in asked if t not in refused],
+    )
 
 
 def _direct_accesses(nest: Nest, schedule: Schedule) -> tuple[Access, ...]:
@@ -124,43 +149,10 @@ def _direct_accesses(nest: Nest, schedule: Schedule) -> tuple[Access, ...]:
     return (*(s.access for s in nest.stores), *loads)
 
 
-def _not_along(
-    nest: Nest, access: Access, axis: str | None, width: int, schedule: Schedule, tensor: str
-) -> Diagnostic:
-    if access.checked:
-        fact = f"the index of `{tensor}` passes through its boundary mode, element by element"
-        action = "leave it out: name the tensors, `vector NAME = …`"
-    else:
-        along = f" along `{axis}`, which the output walks," if axis else ""
-        fact = f"neighbours of `{tensor}`{along} are not side by side: its address is {access.address}"
-        action = f"add `stage {tensor}`, or name the tensors that should be vectors: `vector NAME = {width}`"
-    return Diagnostic(
-        "TG0607",
-        f"`{tensor}` cannot be accessed {width} elements at a time",
-        schedule.span("vector"),
-        (fact,),
-        (action,),
-    )
-
-
 def require_whole_vectors(tiles: tuple[TileAxis, ...], schedule: Schedule, run: Run) -> None:
     if run.points % run.width == 0 and (run.single or not schedule.threads):
         return
-    axis, tile = run.axes[0]
-    below, above = tile // run.width * run.width, -(-tile // run.width) * run.width
-    raise SpecError(
-        [
-            Diagnostic(
-                "TG0608",
-                f"a tile of {tile} along `{axis}` does not hold whole vectors of {run.width}",
-                schedule.span("tile") or schedule.span("threads") or schedule.span("vector"),
-                notes=(f"each thread computes {run.width} neighbours along `{axis}` at a time",),
-                helps=(
-                    f"use `{axis} = {above}`" + (f" or `{axis} = {below}`" if below else "") + " in `tile`",
-                ),
-            )
-        ]
-    )
+    raise SpecError([cut_vectors(tiles, schedule, run)])
 
 
 def access_widths(nest: Nest, schedule: Schedule, run: Run | None) -> tuple[tuple[Access, int], ...]:
@@ -209,23 +201,8 @@ def unrolled(sweep: Sweep, schedule: Schedule) -> Sweep:
     looping = {loop.axis for loop in sweep.loops}
     for axis in factors:
         if axis not in looping:
-            raise SpecError(
-                [
-                    Diagnostic(
-                        "TG0609",
-                        f"there is no serial loop along `{axis}` to unroll",
-                        schedule.span("unroll"),
-                        notes=(
-                            "a thread loops along "
-                            + (", ".join(f"`{a}`" for a in sorted(looping)) if looping else "no axis"),
-                        ),
-                        helps=(
-                            f"give the tile more points along `{axis}` than there are threads, or leave `unroll` out",
-                        ),
-                    )
-                ]
-            )
-    return replace(sweep, loops=tuple(replace(p, unroll=factors.get(p.axis)) for p in sweep.loops))
+            raise SpecError([nothing_to_unroll(axis, looping, schedule)])
+    return replace(sweep, loops=tuple(replace(p, unroll=factors.get(p.axis, p.unroll)) for p in sweep.loops))
 
 
 def _load(box: StageBox, threads: int, tiles: tuple[TileAxis, ...], compute: Sweep) -> Load:
@@ -259,22 +236,5 @@ def raster_order(
 
 
 def require_shared_memory(plan: Plan) -> None:
-    limit = plan.target.shared_bytes_opt_in
-    if plan.shared_bytes <= limit:
-        return
-    sizes = " + ".join(f"{b.bytes} for `{b.tensor}`" for b in plan.buffers)
-    largest = max(plan.buffers, key=lambda b: b.bytes)
-    axis, extent = max(largest.axes, key=lambda item: item[1])
-    fit = max(1, extent * limit // plan.shared_bytes)
-    power = 1 << (fit.bit_length() - 1)
-    raise SpecError(
-        [
-            Diagnostic(
-                "TG0610",
-                f"the staged tile needs {plan.shared_bytes} bytes of shared memory",
-                plan.schedule.span("tile") or plan.schedule.span("stage"),
-                notes=(f"{sizes}; {plan.target.name} gives a block at most {limit} bytes",),
-                helps=(f"use a smaller tile, `tile {axis} = {power}`",),
-            )
-        ]
-    )
+    if plan.shared_bytes > plan.target.shared_bytes_opt_in:
+        raise SpecError([too_much_shared(plan)])

@@ -12,8 +12,9 @@ from dataclasses import replace
 from itertools import product
 
 from tilegen.algebra import Expr, as_function, substitute
-from tilegen.diagnostics import Diagnostic, SpecError
+from tilegen.diagnostics import SpecError
 from tilegen.plan.model import Buffer, Load, Sweep, Swizzle
+from tilegen.plan.problems import misaligned_pad, not_one_to_one
 from tilegen.plan.stage import StageBox
 from tilegen.schedule.model import Placement
 
@@ -64,45 +65,14 @@ def swizzles(buffer: Buffer, width: int) -> Iterator[Buffer]:
 
 
 def require_aligned_pad(box: StageBox) -> None:
-    if box.stage.pad % box.chunk == 0:
-        return
-    size = box.dtype.size
-    raise SpecError(
-        [
-            Diagnostic(
-                "TG0613",
-                f"`pad {box.stage.pad}` breaks the alignment of {box.chunk * size}-byte shared accesses",
-                box.stage.span,
-                notes=(f"rows of `{box.tensor}` are accessed {box.chunk} elements at a time",),
-                helps=(f"use `stage {box.tensor} pad {box.chunk}` or `stage {box.tensor} swizzle`",),
-            )
-        ]
-    )
+    if box.stage.pad % box.chunk:
+        raise SpecError([misaligned_pad(box.stage, box.dtype, box.chunk)])
 
 
 def require_one_to_one(box: StageBox, buffer: Buffer) -> None:
     chunks = buffer.axes[-1][1] // buffer.chunk
-    if chunks & (chunks - 1) == 0 and chunks > 1:
-        return
-    axis, extent = buffer.axes[-1]
-    power = 1 << max(1, chunks.bit_length() - 1)
-    raise SpecError(
-        [
-            Diagnostic(
-                "TG0614",
-                f"a swizzle of rows of {extent} elements is not one-to-one",
-                box.stage.span,
-                notes=(
-                    f"a row along `{axis}` has {chunks} chunks of {buffer.chunk}; "
-                    "exclusive or permutes only a power of two",
-                ),
-                helps=(
-                    f"use `{axis} = {power * buffer.chunk}` or `{axis} = {2 * power * buffer.chunk}` in `tile`, "
-                    f"or `stage {box.tensor} pad {buffer.chunk}`",
-                ),
-            )
-        ]
-    )
+    if chunks < 2 or chunks & (chunks - 1):
+        raise SpecError([not_one_to_one(box.stage, buffer)])
 
 
 def _first_with_least_conflicts(

@@ -5,14 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from tilegen.algebra import Expr, sym
-from tilegen.diagnostics import Diagnostic, SpecError
+from tilegen.diagnostics import SpecError
 from tilegen.dtypes import DType, Struct
-from tilegen.nest.affine import Run, coefficient, memory_order, shortest_run, step_along
+from tilegen.nest.affine import Run, coefficient, contiguous_axis, memory_order, shortest_run, step_along
 from tilegen.nest.model import Access, Nest
 from tilegen.plan.model import FIELD, TileAxis
+from tilegen.plan.problems import (
+    Refusal,
+    cannot_stage,
+    cut_pieces,
+    no_neighbours_in_tile,
+    one_element,
+    one_point_along,
+)
 from tilegen.schedule.model import Placement, Schedule, Stage
-from tilegen.source import Span
-from tilegen.spec import Aos, Read, Where, walk
+from tilegen.spec import Aos, Read, Value, Where, walk
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +79,7 @@ def box_of(
     if members:
         order = ((FIELD, members), *order)
     if not order:
-        fact = f"the tile holds one element of `{stage.tensor}`"
-        raise SpecError([_cannot(stage, fact, "name a `tile` of several")])
+        raise SpecError([one_element(stage, schedule, memory_order(nest, access))])
     width = schedule.width_of(stage.tensor)
     load_run = run_of(nest, schedule, tiles, stage, access, order, width) if width > 1 else None
     slow_first = tuple(reversed(order))
@@ -88,7 +94,7 @@ def box_of(
         if slow_first[-1][0] == run.fast:
             read_width = shared_width
     if across is not None:
-        require_whole_pieces(stage, schedule, inside[across[0]], across)
+        require_whole_pieces(tiles, schedule, stage, inside[across[0]], across)
     return StageBox(
         tensor=stage.tensor,
         pointers=pointers,
@@ -118,81 +124,62 @@ def run_of(
     whole = {FIELD} | {t.axis for t in tiles if t.extent.constant == t.tile}
     run = shortest_run(order, whole, width)
     if run.points % width or (not run.single and stage.placement in (Placement.PADDED, Placement.SWIZZLED)):
-        require_whole_pieces(stage, schedule, order[0][1], (order[0][0], width))
+        require_whole_pieces(tiles, schedule, stage, order[0][1], (order[0][0], width))
     step = step_along(nest, access, run, address)
     if step is None or step.step != 1:
-        fact = f"`{stage.tensor}` has no {width} neighbours side by side in the tile"
-        raise SpecError([_cannot(stage, fact, "use a narrower `vector`")])
+        axis = contiguous_axis(nest, access)
+        if axis is not None and axis not in dict(order):
+            raise SpecError([one_point_along(stage, schedule, axis)])
+        raise SpecError([no_neighbours_in_tile(stage, schedule)])
     return run
 
 
 def require_one_place(nest: Nest, stage: Stage, accesses: list[Access]) -> Access:
     """All reads of a staged tensor must be of one element per point (or of the members of one struct)."""
-    tensor = nest.kernel.tensor(stage.tensor)
+    refusal = why_not_staged(nest, stage.tensor)
+    if refusal is not None:
+        raise SpecError([cannot_stage(stage, refusal)])
+    base = _first_place(accesses)
+    members = _members(nest, stage.tensor)
+    return replace(base, address=base.address - _constant(base.address) % members) if members else base
+
+
+def why_not_staged(nest: Nest, tensor: str) -> Refusal | None:
+    """What keeps `tensor` from being staged, whatever the schedule."""
+    declared = nest.kernel.tensor(tensor)
+    accesses = [a for a in nest.load_accesses() if nest.pointer(a.pointer).tensor == tensor]
+    if not accesses:
+        return Refusal(f"`{tensor}` is not read")
     if len({a.pointer for a in accesses}) > 1:
-        raise SpecError(
-            [
-                _cannot(
-                    stage,
-                    f"`{stage.tensor}` is one array per field: its reads are coalesced already",
-                    "leave it out",
-                )
-            ]
-        )
+        return Refusal(f"`{tensor}` is one array per field: its reads are coalesced already")
     if any(a.checked for a in accesses):
-        raise SpecError(
-            [
-                _cannot(
-                    stage,
-                    f"an index of `{stage.tensor}` depends on data or passes through its boundary mode",
-                    "leave it out",
-                )
-            ]
-        )
+        return Refusal(f"an index of `{tensor}` depends on data or passes through its boundary mode")
     if any(isinstance(nest.pointer(a.pointer).dtype, Struct) for a in accesses):
-        raise SpecError(
-            [_cannot(stage, f"the members of `{stage.tensor}` have several types", "leave it out")]
-        )
-    if isinstance(tensor.element, Struct) and not isinstance(tensor.placement, Aos):
-        raise SpecError(
-            [_cannot(stage, f"`{stage.tensor}` is blocked already: its reads are coalesced", "leave it out")]
-        )
+        return Refusal(f"the members of `{tensor}` have several types")
+    if isinstance(declared.element, Struct) and not isinstance(declared.placement, Aos):
+        return Refusal(f"`{tensor}` is blocked already: its reads are coalesced")
     if any(coefficient(a, x.name) is None for a in accesses for x in nest.axes):
-        raise SpecError(
-            [_cannot(stage, f"the index of `{stage.tensor}` is not linear in the axes", "leave it out")]
-        )
-    for store in nest.stores:
-        for node in walk(store.value):
-            if isinstance(node, Where):
-                for side in (node.then, node.otherwise):
-                    if any(isinstance(v, Read) and v.tensor == stage.tensor for v in walk(side)):
-                        raise SpecError(
-                            [
-                                _cannot(
-                                    stage,
-                                    f"`{stage.tensor}` is read only where a condition holds",
-                                    "leave it out",
-                                )
-                            ]
-                        )
-    members = _members(nest, stage.tensor) or 1
-    base = min(accesses, key=lambda a: _constant(a.address))
+        return Refusal(f"the index of `{tensor}` is not linear in the axes")
+    if any(_reads_on_condition(store.value, tensor) for store in nest.stores):
+        return Refusal(f"`{tensor}` is read only where a condition holds")
+    base, members = _first_place(accesses), _members(nest, tensor) or 1
     for access in accesses:
         distance = (access.address - base.address).constant
         if distance is None or not 0 <= distance < members:
-            raise SpecError(
-                [
-                    _cannot(
-                        stage,
-                        f"`{stage.tensor}` is read at several places: {base.address} and {access.address}",
-                        "leave it out; tiles with a halo come with the stencils",
-                    )
-                ]
-            )
-    if members > 1:
-        number = _constant(base.address) % members
-        return replace(base, address=base.address - number)
-    return base
+            places = f"{base.address} and {access.address}"
+            halo = "tiles with a halo come with the stencils"
+            return Refusal(f"`{tensor}` is read at several places: {places}", halo)
+    return None
+
+
+def _reads_on_condition(value: Value, tensor: str) -> bool:
+    """Whether a side of a `where` in `value` reads `tensor`."""
+    sides = [side for node in walk(value) if isinstance(node, Where) for side in (node.then, node.otherwise)]
+    return any(isinstance(node, Read) and node.tensor == tensor for side in sides for node in walk(side))
+
+
+def _first_place(accesses: list[Access]) -> Access:
+    return min(accesses, key=lambda a: _constant(a.address))
 
 
 def _constant(address: Expr) -> int:
@@ -204,27 +191,9 @@ def _members(nest: Nest, tensor: str) -> int:
     return len(element.fields) if isinstance(element, Struct) else 0
 
 
-def require_whole_pieces(stage: Stage, schedule: Schedule, points: int, piece: tuple[str, int]) -> None:
+def require_whole_pieces(
+    tiles: tuple[TileAxis, ...], schedule: Schedule, stage: Stage, points: int, piece: tuple[str, int]
+) -> None:
     axis, width = piece
-    if points % width == 0:
-        return
-    name = "the members of a struct" if axis == FIELD else f"`{axis}`"
-    action = f"use `{axis} = {-(-points // width) * width}` in `tile`"
-    if axis == FIELD:
-        action = f"leave `vector` out for `{stage.tensor}`, or stage it without `pad` and `swizzle`"
-    raise SpecError(
-        [
-            Diagnostic(
-                "TG0612",
-                f"a tile of {points} along {name} does not hold whole vectors of {width}",
-                schedule.span("tile") or stage.span,
-                notes=(f"`{stage.tensor}` is staged {width} elements at a time along {name}",),
-                helps=(action,),
-            )
-        ]
-    )
-
-
-def _cannot(stage: Stage, fact: str, action: str) -> Diagnostic:
-    span: Span | None = stage.span
-    return Diagnostic("TG0611", f"`{stage.tensor}` cannot be staged", span, (fact,), (action,))
+    if points % width:
+        raise SpecError([cut_pieces(tiles, schedule, stage, points, axis, width)])

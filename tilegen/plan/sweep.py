@@ -8,6 +8,9 @@ from tilegen.algebra import ZERO, Expr, Range, expr, simplify, substitute, sym
 from tilegen.nest.affine import Run
 from tilegen.plan.model import TID, Loop, Sweep, step, thread_digit
 
+# A step that divides by constants takes many registers: longer loops are unrolled in part.
+_UNROLL = 8
+
 
 def distribute(box: Sequence[tuple[str, int]], threads: int, run: Run | None = None) -> Sweep:
     """Give each thread its points of `box` ((axis, points) from the fastest axis on) so that neighbouring threads
@@ -83,10 +86,11 @@ def _items(box: Sequence[tuple[str, int]], run: Run | None) -> list[tuple[str, i
     ]
 
 
-def _serial(axis: str, trip: int, loops: list[Loop]) -> Expr:
+def _serial(axis: str, trip: int, loops: list[Loop], most: int | None = None) -> Expr:
+    """The serial step along an axis; loops of more than `most` steps are unrolled by half of that."""
     if trip == 1:
         return expr(0)
-    loops.append(Loop(axis, trip))
+    loops.append(Loop(axis, trip, most // 2 if most is not None and trip > most else None))
     return step(axis)
 
 
@@ -104,7 +108,7 @@ def _linear(
         total *= count
     name = items[0][0]
     digits.append((name, digit))
-    item = thread_digit(name) + _serial(name, -(-total // threads), loops) * threads
+    item = thread_digit(name) + _serial(name, -(-total // threads), loops, _UNROLL) * threads
     if total % threads:
         limits.append((item, total))
     stride = 1

@@ -20,6 +20,9 @@ def plan_variants(nest: Nest, schedule: Schedule, target: Target, name: str) -> 
 
 
 def without_vectors(schedule: Schedule) -> Schedule:
-    """The same tile, one element at a time. A pad made for vectors becomes the one element scalars need."""
-    stages = tuple(replace(s, pad=1) if s.placement is Placement.PADDED else s for s in schedule.stages)
+    """The same tile, one element at a time; a pad or swizzle made for vectors gives way to one made for elements."""
+    plain = Placement.PLAIN
+    stages = tuple(
+        s if s.placement is plain else replace(s, placement=Placement.BEST) for s in schedule.stages
+    )
     return replace(schedule, vector=1, vector_of=(), stages=stages)

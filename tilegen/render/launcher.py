@@ -59,7 +59,7 @@ def view_launcher(
     types: TypeNames,
     structs: Mapping[str, str],
 ) -> LauncherView:
-    return _LauncherPrinter(plans[0].nest, namespace, types, structs).view(name, plans, kernels)
+    return _LauncherPrinter(plans[-1].nest, namespace, types, structs).view(name, plans, kernels)
 
 
 class _LauncherPrinter:
@@ -177,8 +177,8 @@ class _LauncherPrinter:
 
     def _variant(self, plan: Plan, kernel: KernelView) -> VariantView:
         fits = " && ".join(self._condition(c) for c in plan.fits_i32)
-        narrow = IndexView("int", fits, self._arguments(kernel, "int"))
-        wide = IndexView("long long", "", self._arguments(kernel, "long long"))
+        narrow = IndexView("int", fits, self._arguments(plan, kernel, "int"))
+        wide = IndexView("long long", "", self._arguments(plan, kernel, "long long"))
         match plan.schedule.index:
             case IndexType.I32:
                 types: tuple[IndexView, ...] = (narrow,)
@@ -201,10 +201,10 @@ class _LauncherPrinter:
             refused=plan.schedule.index is IndexType.I32 and bool(fits),
         )
 
-    def _arguments(self, kernel: KernelView, index: str) -> tuple[str, ...]:
-        return tuple(self._argument(p, index) for p in kernel.parameters)
+    def _arguments(self, plan: Plan, kernel: KernelView, index: str) -> tuple[str, ...]:
+        return tuple(self._argument(plan, p, index) for p in kernel.parameters)
 
-    def _argument(self, parameter: ParameterView, index: str) -> str:
+    def _argument(self, plan: Plan, parameter: ParameterView, index: str) -> str:
         match parameter.kind:
             case "pointer":
                 pointer = self.nest.pointer(parameter.key)
@@ -215,7 +215,7 @@ class _LauncherPrinter:
                 dtype = next(s.dtype for s in self.nest.kernel.scalars if s.name == parameter.key)
                 return f"{name} != 0" if dtype.kind is Kind.BOOL else name
             case _:
-                constant = self.nest.constants.get(parameter.key)
+                constant = plan.nest.constants.get(parameter.key)
                 text = str(constant) if constant is not None else self.names.user(parameter.key)
                 return f"static_cast<{index}>({text})"
 

@@ -1,60 +1,310 @@
-"""`auto`: the schedule tilegen chooses itself, from the strides of the accesses, the element sizes and the target."""
+"""`auto`: the schedule tilegen chooses itself, from the strides of the accesses, the element sizes and what is known of
+the sizes. `candidates` lists what is worth considering, best first; nothing here is keyed by a shape."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
 
 from tilegen.algebra import Expr, evaluate, symbols
 from tilegen.dtypes import Struct
-from tilegen.nest.affine import contiguous_axis, memory_order, step_of
+from tilegen.nest.affine import coefficient, contiguous_axis, memory_order, shortest_run, step_along
 from tilegen.nest.model import Access, Nest
 from tilegen.schedule.model import Placement, Schedule, Stage
-from tilegen.spec import Aos, Read, Where, walk
+from tilegen.spec import Kernel, Read, Where, walk
 from tilegen.target import Target
 
 _VECTOR_BYTES = 16
 _THREADS = 256
+# The longest axis that is worth a kernel of its own: known extents make index arithmetic and short rows cheap.
+_SHORT = 128
+# Side of a square tile by element size: 16 bytes per thread on both sides, and a few KiB in flight per block.
+_SECTOR = 32
+# How many axes a tile may cover, and how many tiles are looked at closely.
+_PACKED_AXES = 5
+_REFINED = 8
+_SIDE = {1: 128, 2: 128, 4: 64, 8: 32, 16: 16}
 
 
 def auto_schedule(nest: Nest, target: Target, sizes: Mapping[str, int] | None = None) -> Schedule:
-    """A schedule for `nest`; `sizes` (those known) let it fit tiles to short axes and choose the widest vectors."""
-    known = dict(sizes or {})
+    """The first of `candidates`. `sizes`: those known let it fit tiles to axes and choose the widest vectors."""
+    return next(candidates(nest, target, sizes))
+
+
+def short_sizes(kernel: Kernel, sizes: Mapping[str, int]) -> dict[str, int]:
+    """Run-time sizes small enough to be constants of the code made for these sizes."""
+    return {
+        s.name: sizes[s.name]
+        for s in kernel.sizes
+        if s.default is None and 0 < sizes.get(s.name, 0) <= _SHORT
+    }
+
+
+def candidates(nest: Nest, target: Target, sizes: Mapping[str, int] | None = None) -> Iterator[Schedule]:
+    """Schedules worth considering, best first."""
     if not nest.axes:
-        return Schedule("auto", tile=(), thread_count=1)
-    output = nest.stores[0].access
-    row = contiguous_axis(nest, output) or memory_order(nest, output)[0]
-    transposed = [a for a in transposed_loads(nest, row)]
-    if transposed:
-        return _through_shared_memory(nest, row, transposed, known)
-    return _direct(nest, row, known)
+        yield Schedule("auto", tile=(), thread_count=1)
+        return
+    chooser = _Chooser(nest, target, dict(sizes or {}))
+    yield from chooser.staged()
+    yield chooser.direct()
 
 
-def transposed_loads(nest: Nest, row: str) -> list[tuple[str, str]]:
-    """(tensor, its contiguous axis) of loads that run across the output's rows and can be staged."""
-    found: dict[str, str] = {}
-    refused: set[str] = set()
-    conditional = _conditional_tensors(nest)
-    for access in nest.load_accesses():
-        pointer = nest.pointer(access.pointer)
-        tensor = pointer.tensor
-        fast = contiguous_axis(nest, access)
-        if (
-            access.checked
-            or isinstance(pointer.dtype, Struct)
-            or tensor in conditional
-            or isinstance(nest.kernel.tensor(tensor).element, Struct)
-            or (tensor in found and found[tensor] != fast)
-        ):
-            refused.add(tensor)
-        elif fast is not None and fast != row:
-            found[tensor] = fast
-    addresses: dict[str, set[Expr]] = {}
-    for access in nest.load_accesses():
-        addresses.setdefault(nest.pointer(access.pointer).tensor, set()).add(access.address)
-    return [(t, f) for t, f in found.items() if t not in refused and len(addresses[t]) == 1]
+@dataclass(frozen=True, slots=True)
+class _Chooser:
+    nest: Nest
+    target: Target
+    sizes: Mapping[str, int]
+
+    @property
+    def output(self) -> Access:
+        return self.nest.stores[0].access
+
+    @property
+    def row(self) -> str:
+        """The axis along which the output is written."""
+        return contiguous_axis(self.nest, self.output) or memory_order(self.nest, self.output)[0]
+
+    # What is known
+
+    def known(self, value: Expr) -> int | None:
+        return int(evaluate(value, self.sizes)) if symbols(value) <= self.sizes.keys() else None
+
+    def extent(self, axis: str) -> int | None:
+        return self.known(self.nest.axis(axis).extent)
+
+    def size(self, access: Access) -> int:
+        """Bytes of what the access moves."""
+        return self.nest.pointer(access.pointer).dtype.size
+
+    def tensor(self, access: Access) -> str:
+        return self.nest.pointer(access.pointer).tensor
+
+    def width(self, access: Access, tile: Mapping[str, int], tail: bool = False) -> int:
+        """The widest vector of `access` in a tile that the known sizes allow; unknown ones are taken to allow it.
+
+        `tail`: the end of a row may be done element by element.
+        """
+        if access.checked or isinstance(self.nest.pointer(access.pointer).dtype, Struct):
+            return 1
+        order = [(a, tile[a]) for a in memory_order(self.nest, access) if tile.get(a, 1) > 1]
+        whole = {a for a, n in order if self.nest.axis(a).extent.constant == n}
+        width = _VECTOR_BYTES // min(_VECTOR_BYTES, self.size(access))
+        while width > 1 and not self._fits(access, order, whole, width, tail):
+            width //= 2
+        return width
+
+    def _fits(
+        self, access: Access, order: Sequence[tuple[str, int]], whole: set[str], width: int, tail: bool
+    ) -> bool:
+        if not order:
+            return False
+        run = shortest_run(order, whole, width)
+        step = step_along(self.nest, access, run)
+        if run.points % width or step is None or step.step != 1:
+            return False
+        last, points = run.axes[-1]
+        total = self.known(self.nest.axis(last).extent)
+        values = [self.known(d) for d in step.divisible]
+        if total is not None and not (tail and run.single):
+            values.append(total * run.points // points)
+        return all(v is None or v % width == 0 for v in values)
+
+    # Tiles
+
+    def pack(self, tile: dict[str, int], order: Sequence[str], points: int) -> None:
+        """Add axes of `order` to `tile`, whole ones while they fit and a part of the next, up to about `points`."""
+        for axis in order:
+            extent, have = self.extent(axis), tile.get(axis, 1)
+            if extent is None:
+                return
+            total = prod(tile.values())
+            if total // have * extent <= points * 5 // 4:
+                tile[axis] = max(1, extent)
+                continue
+            tile[axis] = max(have, _aligned(even(extent, max(1, points * have // total)), extent))
+            return
+
+    # Straight from input to output
+
+    def direct(self) -> Schedule:
+        """Every thread reads what it writes; neighbouring threads write neighbouring memory."""
+        accesses = [s.access for s in self.nest.stores]
+        accesses += [
+            a for a in self.nest.load_accesses() if a.checked or self.row in memory_order(self.nest, a)
+        ]
+        widest = max(_VECTOR_BYTES // min(_VECTOR_BYTES, self.size(a)) for a in accesses)
+        tile = self._run_of_output(_THREADS * widest * 2)
+        widths: dict[str, int] = {}
+        for access in accesses:
+            if not access.checked and contiguous_axis(self.nest, access) != self.row:
+                continue  # read at a stride in any case
+            width = self.width(access, tile, tail=True)
+            widths[self.tensor(access)] = min(width, widths.get(self.tensor(access), width))
+        if min(widths.values(), default=1) == 1:
+            # A load that cannot follow would be read at a stride: single elements keep all accesses side by side.
+            widths, tile = {}, self._run_of_output(_THREADS * 4)
+        return self._schedule(tile, widths, ())
+
+    def _run_of_output(self, points: int) -> dict[str, int]:
+        extent = self.extent(self.row)
+        if extent is None:
+            return {self.row: points if len(self.nest.axes) == 1 else points // 2}
+        if extent >= points:
+            return {self.row: points}
+        tile: dict[str, int] = {}
+        self.pack(tile, memory_order(self.nest, self.output), points)
+        return tile
+
+    # Through shared memory
+
+    def staged(self) -> Iterator[Schedule]:
+        """Inputs that run across the output's rows are read in their own order into shared memory."""
+        loads = self.transposed()
+        if not loads:
+            return
+        first = next(iter(loads.values()))
+        fast = contiguous_axis(self.nest, first)
+        assert fast is not None
+        loads = {t: a for t, a in loads.items() if contiguous_axis(self.nest, a) == fast}
+        largest = max(self.size(a) for a in (self.output, *loads.values()))
+        for tile in self._tiles(fast, first, _SIDE[largest]):
+            if tile.get(fast, 1) < 2 or tile.get(self.row, 1) < 2:
+                continue
+            out = min(self.width(s.access, tile) for s in self.nest.stores)
+            load = min(self.width(a, tile) for a in loads.values())
+            widths = {self.tensor(s.access): out for s in self.nest.stores} | dict.fromkeys(loads, load)
+            yield self._schedule(tile, widths, tuple(loads))
+
+    def _tiles(self, fast: str, load: Access, side: int) -> Iterator[dict[str, int]]:
+        """Tiles for a load along `fast` and a store along the output's row, the cheapest first."""
+        extents = {a.name: self.extent(a.name) for a in self.nest.axes}
+        if extents[fast] is None or extents[self.row] is None:
+            yield {
+                a: side if e is None else even(e, side) for a, e in extents.items() if a in (fast, self.row)
+            }
+            return
+        orders = (memory_order(self.nest, load), memory_order(self.nest, self.output))
+        sizes = {a: e for a, e in extents.items() if e is not None}
+        ranked = sorted(
+            packed_tiles(sizes, orders, side * side * 5 // 4),
+            key=lambda tile: tile_cost(tile, sizes, orders, self.size(load), side * side),
+        )
+        yield from sorted(
+            ranked[:_REFINED], key=lambda tile: self._refined_cost(tile, sizes, orders, load, side)
+        )
+
+    def _refined_cost(
+        self,
+        tile: Mapping[str, int],
+        sizes: Mapping[str, int],
+        orders: tuple[tuple[str, ...], ...],
+        load: Access,
+        side: int,
+    ) -> float:
+        """The cost of a tile, counting also the instructions that vectors save."""
+        widest = _VECTOR_BYTES // min(_VECTOR_BYTES, self.size(load))
+        single = sum(self.width(a, tile) < widest for a in (load, self.output))
+        return tile_cost(tile, sizes, orders, self.size(load), side * side) * (1 + 0.1 * single)
+
+    def transposed(self) -> dict[str, Access]:
+        """Loads, by tensor, that run across the output's rows and can be staged."""
+        conditional = _conditional_tensors(self.nest)
+        by_tensor: dict[str, set[Access]] = {}
+        for access in self.nest.load_accesses():
+            by_tensor.setdefault(self.tensor(access), set()).add(access)
+        found: dict[str, Access] = {}
+        for tensor, accesses in by_tensor.items():
+            access = next(iter(accesses))
+            element = self.nest.kernel.tensor(tensor).element
+            if len(accesses) > 1 or access.checked or isinstance(element, Struct) or tensor in conditional:
+                continue
+            fast = contiguous_axis(self.nest, access)
+            linear = all(coefficient(access, a.name) is not None for a in self.nest.axes)
+            if fast is not None and fast != self.row and linear:
+                found[tensor] = access
+        return found
+
+    def _schedule(
+        self, tile: Mapping[str, int], widths: Mapping[str, int], stages: Sequence[str]
+    ) -> Schedule:
+        return Schedule(
+            "auto",
+            tile=tuple((a.name, tile[a.name]) for a in self.nest.axes if a.name in tile),
+            stages=tuple(Stage(t, Placement.BEST, 0) for t in stages),
+            vector_of=tuple((t, w) for t, w in widths.items() if w > 1),
+        )
+
+
+def packed_tiles(
+    extents: Mapping[str, int], orders: Sequence[Sequence[str]], points: int
+) -> list[dict[str, int]]:
+    """Tiles of at most `points` points over the fastest axes of each order (first: the load's, last: the store's)."""
+    axes: dict[str, None] = {}
+    for order in orders:
+        run = 1
+        for axis in order:
+            axes[axis] = None
+            run *= extents[axis]
+            if run >= points:
+                break
+    tiles: list[dict[str, int]] = [{}]
+    for axis in list(axes)[:_PACKED_AXES]:
+        extent = extents[axis]
+        choices = {_aligned(even(extent, 2**k), extent) for k in range(points.bit_length())} | {
+            1,
+            min(extent, points),
+        }
+        tiles = [t | {axis: n} for t in tiles for n in sorted(choices) if prod(t.values()) * n <= points]
+    return tiles
+
+
+def tile_cost(
+    tile: Mapping[str, int],
+    extents: Mapping[str, int],
+    orders: Sequence[Sequence[str]],
+    size: int,
+    points: int,
+) -> float:
+    """Bytes that move per byte asked for, more for short rows and small tiles.
+
+    A row of a tile that starts anywhere costs the sectors at its ends; tiles that hang over the edge do nothing there;
+    rows shorter than a warp's 128 bytes and tiles of few points cost instructions and barriers.
+    """
+    cost = 0.0
+    for order in orders:
+        row, pitch = 1, 1
+        for axis in order:
+            row *= tile.get(axis, 1)
+            pitch *= extents[axis]
+            if tile.get(axis, 1) < extents[axis]:
+                break
+        row_bytes = row * size
+        ends = 0 if row_bytes % _SECTOR == 0 and pitch * size % _SECTOR == 0 else _SECTOR
+        cost += (row_bytes + ends) / row_bytes + 0.05 * max(0.0, 128 / row_bytes - 1) + 1e-3 * 128 / row_bytes
+    overhang = prod(-(-extents[a] // n) * n / max(1, extents[a]) for a, n in tile.items())
+    return cost * overhang * (1 + 0.05 * points / prod(tile.values()))
+
+
+def _aligned(tile: int, extent: int) -> int:
+    """A part of a long axis that holds whole vectors and, where it can, whole warps."""
+    unit = next((u for u in (32, 16, 8, 4, 2) if tile >= 2 * u and extent > tile), 1)
+    return tile - tile % unit
+
+
+def even(extent: int, most: int) -> int:
+    """A tile of about `most` that leaves no thin rest: few tiles share an axis evenly, many need not."""
+    if extent >= 4 * most:
+        return most
+    count = max(1, round(extent / most))
+    if -(-extent // count) > most * 5 // 4:
+        count += 1
+    return max(1, -(-extent // count))
 
 
 def _conditional_tensors(nest: Nest) -> set[str]:
+    """Tensors read only where a condition holds."""
     found: set[str] = set()
     for store in nest.stores:
         for node in walk(store.value):
@@ -62,131 +312,3 @@ def _conditional_tensors(nest: Nest) -> set[str]:
                 for side in (node.then, node.otherwise):
                     found |= {v.tensor for v in walk(side) if isinstance(v, Read)}
     return found
-
-
-def _known(value: Expr, sizes: Mapping[str, int]) -> int | None:
-    return int(evaluate(value, sizes)) if symbols(value) <= sizes.keys() else None
-
-
-def _element_bytes(nest: Nest, access: Access) -> int:
-    return nest.pointer(access.pointer).dtype.size
-
-
-def _width(nest: Nest, access: Access, axis: str, sizes: Mapping[str, int]) -> int:
-    """The widest vector of `access` along `axis` that the sizes known allow (unknown sizes are taken to allow it)."""
-    width = _VECTOR_BYTES // min(_VECTOR_BYTES, _element_bytes(nest, access))
-    if isinstance(nest.pointer(access.pointer).dtype, Struct) or access.checked:
-        return 1
-    extent = _known(nest.axis(axis).extent, sizes)
-    while width > 1:
-        step = step_of(nest, access, axis, width)
-        fits = step is not None and step.step == 1
-        if fits and step is not None:
-            values = [_known(d, sizes) for d in step.divisible]
-            fits = all(v is None or v % width == 0 for v in values) and (
-                extent is None or extent % width == 0
-            )
-        if fits:
-            return width
-        width //= 2
-    return 1
-
-
-def _through_shared_memory(
-    nest: Nest, row: str, staged: list[tuple[str, str]], sizes: Mapping[str, int]
-) -> Schedule:
-    fast = staged[0][1]
-    staged = [(t, f) for t, f in staged if f == fast]
-    output = nest.stores[0].access
-    largest = max(nest.pointer(a.pointer).dtype.size for a in (output, *nest.load_accesses()))
-    side = {1: 128, 2: 128, 4: 64, 8: 32, 16: 16}[largest]
-    loads = {
-        t: next(a for a in nest.load_accesses() if nest.pointer(a.pointer).tensor == t) for t, _ in staged
-    }
-    in_width = min(_width(nest, a, fast, sizes) for a in loads.values())
-    out_width = min(_width(nest, s.access, row, sizes) for s in nest.stores)
-    if in_width == 1 and out_width == 1:
-        side = min(side, 64) if largest < 8 else 32
-    tile = {fast: _shrunk(nest, fast, side, in_width, sizes), row: _shrunk(nest, row, side, out_width, sizes)}
-    if min(tile.values()) == 1:
-        return _direct(nest, row, sizes)
-    _grow(
-        nest, tile, (memory_order(nest, output), memory_order(nest, loads[staged[0][0]])), side * side, sizes
-    )
-    widths = {nest.pointer(s.access.pointer).tensor: out_width for s in nest.stores} | {
-        t: in_width for t, _ in staged
-    }
-    return Schedule(
-        "auto",
-        tile=tuple((a.name, tile[a.name]) for a in nest.axes if a.name in tile),
-        stages=tuple(Stage(t, Placement.BEST, 0) for t, _ in staged),
-        vector_of=tuple((t, w) for t, w in widths.items() if w > 1),
-    )
-
-
-def _shrunk(nest: Nest, axis: str, side: int, width: int, sizes: Mapping[str, int]) -> int:
-    extent = _known(nest.axis(axis).extent, sizes)
-    if extent is None or extent >= side:
-        return side
-    return max(width, -(-max(1, extent) // width) * width)
-
-
-def _grow(
-    nest: Nest,
-    tile: dict[str, int],
-    orders: tuple[tuple[str, ...], ...],
-    points: int,
-    sizes: Mapping[str, int],
-) -> None:
-    """Give a tile that short axes keep small more axes, or more of the long one, until it holds `points` points."""
-    for order in orders:
-        for axis in order:
-            total = 1
-            for n in tile.values():
-                total *= n
-            room = points // max(1, total)
-            extent = _known(nest.axis(axis).extent, sizes)
-            if room < 2 or extent is None:
-                continue
-            have = tile.get(axis, 1)
-            tile[axis] = (
-                min(have * room, have * -(-max(1, extent) // have))
-                if axis in tile
-                else min(room, max(1, extent))
-            )
-
-
-def _direct(nest: Nest, row: str, sizes: Mapping[str, int]) -> Schedule:
-    output = nest.stores[0].access
-    loads = [a for a in nest.load_accesses() if not a.checked]
-    widths: dict[str, int] = {}
-    for access in (*(s.access for s in nest.stores), *loads):
-        tensor = nest.pointer(access.pointer).tensor
-        width = _width(nest, access, row, sizes)
-        widths[tensor] = min(widths.get(tensor, width), width)
-    for access in nest.load_accesses():
-        if access.checked:
-            widths[nest.pointer(access.pointer).tensor] = 1
-    item = max(widths.values())
-    if contiguous_axis(nest, output) is None or item == 1:
-        widths, item = {}, 1
-    extent = _known(nest.axis(row).extent, sizes)
-    if extent is not None and item > 1 and extent % item:
-        widths, item = {}, 1
-    points = _THREADS * item * (4 if item == 1 else 2)
-    tile = {row: points}
-    if extent is not None and extent < points:
-        tile[row] = max(item, -(-max(1, extent) // item) * item)
-        _grow(nest, tile, (memory_order(nest, output),), points, sizes)
-    elif len(nest.axes) > 1 and extent is None:
-        tile[row] = _THREADS * item
-    return Schedule(
-        "auto",
-        tile=tuple((a.name, tile[a.name]) for a in nest.axes if a.name in tile),
-        vector_of=tuple((t, w) for t, w in widths.items() if w > 1),
-    )
-
-
-def is_aos(nest: Nest, tensor: str) -> bool:
-    declared = nest.kernel.tensor(tensor)
-    return isinstance(declared.element, Struct) and isinstance(declared.placement, Aos)

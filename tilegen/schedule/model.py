@@ -77,6 +77,9 @@ class Schedule:
     def writes(self, directive: str, entry: str | None = None) -> bool:
         return any((d, e) == (directive, entry) for d, e, _ in self.spans)
 
+    def entries(self, directive: str) -> tuple[str, ...]:
+        return tuple(e for d, e, _ in self.spans if d == directive and e is not None)
+
     def names_width(self, tensor: str) -> bool:
         """Whether `vector` gives this tensor a width of its own."""
         return any(t == tensor for t, _ in self.vector_of)
