@@ -6,7 +6,6 @@ Imports nothing of NumPy or CUDA: `tilegen emit` uses it too.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 
 from tilegen.diagnostics import Diagnostic, SpecError
 from tilegen.schedule.variants import expand
@@ -164,17 +163,6 @@ def find_sizes(kernel: Kernel, values: Mapping[str, int]) -> dict[str, int]:
 def _require_size(name: str, value: int) -> None:
     if not 0 <= value < 1 << 63:
         raise problem("TG0805", f"the size `{name}` is {value}, and a size is 0 or more and fits in 64 bits")
-
-
-def with_constants(family: KernelFamily, constants: Mapping[str, int]) -> tuple[Kernel, ...]:
-    """The kernels of `family` with other defaults for compile-time sizes."""
-    return tuple(
-        replace(
-            kernel,
-            sizes=tuple(replace(s, default=constants.get(s.name, s.default)) for s in kernel.sizes),
-        )
-        for kernel in family.kernels
-    )
 
 
 def _squeezed(name: str) -> str:

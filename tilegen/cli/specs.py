@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import click
 
+from tilegen import syntax
 from tilegen.check import check
+from tilegen.diagnostics import SpecError
 from tilegen.parse import parse, read_source
 from tilegen.parse.reader import decode
 from tilegen.source import Source
@@ -50,3 +53,31 @@ def read(path: str) -> Source:
 def load_spec(path: str) -> Spec:
     """The checked spec at `path`. Raises SpecError."""
     return check(parse(read(path)))
+
+
+def load_spec_with(path: str, constants: Mapping[str, int], kernel: str | None) -> Spec:
+    """The spec at `path`, checked with other values for compile-time sizes of `kernel` (of all kernels that have them).
+
+    Raises SpecError: what holds for the values written may not hold for others.
+    """
+    file = parse(read(path))
+    check(file)  # problems of the spec as it is written come first
+    kernels = tuple(
+        _with_constants(k, constants) if kernel in (None, k.name.name) else k for k in file.kernels
+    )
+    try:
+        return check(replace(file, kernels=kernels))
+    except SpecError as error:
+        given = ", ".join(f"{name} = {value}" for name, value in constants.items())
+        note = f"with `--define {given.replace(' ', '')}`"
+        raise SpecError([replace(d, notes=(*d.notes, note)) for d in error.diagnostics]) from None
+
+
+def _with_constants(kernel: syntax.KernelDecl, constants: Mapping[str, int]) -> syntax.KernelDecl:
+    parameters = tuple(
+        replace(p, value=syntax.IntLiteral(constants[p.name.name], p.value.span))
+        if isinstance(p, syntax.SizeDecl) and p.value is not None and constants.get(p.name.name, -1) >= 0
+        else p
+        for p in kernel.parameters
+    )
+    return replace(kernel, parameters=parameters)

@@ -18,7 +18,7 @@ from tilegen.cli.options import (
     type_option,
 )
 from tilegen.cli.screen import Screen
-from tilegen.cli.specs import load_spec
+from tilegen.cli.specs import load_spec, load_spec_with
 from tilegen.emit import generate, requests, write
 from tilegen.target import Target
 
@@ -64,7 +64,7 @@ def command(
     if everything and chosen_types:
         raise click.UsageError("--all stands for every choice of types; leave --type out")
     constants, sizes = integers(defines, "--define"), integers(at, "--at")
-    spec = load_spec(path)
+    spec = load_spec_with(path, constants, kernel) if constants else load_spec(path)
     families = (
         [find_family(spec, kernel)] if kernel is not None or len(spec.kernels) == 1 else list(spec.kernels)
     )
