@@ -175,6 +175,11 @@ def floor_div(left: Expr, right: Expr) -> Expr:
         whole, rest = _split_towards_zero(left, b)
         if whole.terms:
             return whole + floor_div(rest, right)
+        inner = left.terms[0][0][0] if len(left.terms) == 1 and len(left.terms[0][0]) == 1 else None
+        if isinstance(inner, Apply) and inner.op is Op.FLOOR_DIV and left.terms[0][1] == 1 and b > 0:
+            divisor = inner.right.constant
+            if divisor is not None and divisor > 0:
+                return floor_div(inner.left, expr(divisor * b))
     else:
         quotient, remainder = _divide_symbolic(left, right)
         if quotient.terms:
@@ -200,7 +205,7 @@ def mod(left: Expr, right: Expr) -> Expr:
 
 
 def _split_towards_zero(value: Expr, divisor: int) -> tuple[Expr, Expr]:
-    """`value = divisor * whole + rest`, term by term, where no coefficient of `rest` reaches the divisor or changes sign.
+    """`value = divisor * whole + rest`, term by term, where no coefficient of `rest` reaches the divisor or turns.
 
     Quotient and remainder reduced alike are seen to belong together."""
     whole = _from_dict({m: (c // divisor if c * divisor >= 0 else -(-c // divisor)) for m, c in value.terms})
@@ -437,7 +442,7 @@ def simplify(value: Expr, ranges: Mapping[str, Range]) -> Expr:
 
 
 def _recombine(value: Expr) -> Expr:
-    """`d * k * (x // d) + k * (x % d)` is `k * x`."""
+    """`d * k * (x // d) + k * (x % d)` is `k * x`; `d * k * (x // d % m) + k * (x % d)` is `k * (x % (d * m))`."""
     terms = dict(value.terms)
     for monomial, coefficient in value.terms:
         for atom in monomial:
@@ -453,7 +458,25 @@ def _recombine(value: Expr) -> Expr:
                 del terms[monomial], terms[partner]
                 whole = _from_dict(terms) + Expr(((rest, coefficient),)) * atom.left
                 return _recombine(whole)
+            longer = _longer_remainder(terms, monomial, coefficient, atom, rest)
+            if longer is not None:
+                return _recombine(longer)
     return value
+
+
+def _longer_remainder(
+    terms: Mapping[Monomial, int], monomial: Monomial, coefficient: int, atom: Apply, rest: Monomial
+) -> Expr | None:
+    d = atom.right.constant
+    for other, k in terms.items():
+        digit = next((a for a in other if isinstance(a, Apply) and a.op is Op.MOD and a != atom), None)
+        if digit is None or d is None or k != coefficient * d or _remove(other, (digit,)) != rest:
+            continue
+        m = digit.right.constant
+        if m is not None and digit.left == floor_div(atom.left, expr(d)):
+            kept = _from_dict({t: c for t, c in terms.items() if t not in (monomial, other)})
+            return kept + Expr(((rest, coefficient),)) * mod(atom.left, expr(d * m))
+    return None
 
 
 def _simplify_atom(atom: Atom, ranges: Mapping[str, Range]) -> Expr:
@@ -537,3 +560,14 @@ def linear_parts(value: Expr, names: Iterable[str]) -> tuple[dict[str, Expr], Ex
         else:
             rest = rest + term
     return coefficients, rest
+
+
+def divisions(value: Expr) -> int:
+    """How many divisions and remainders it takes to compute `value`."""
+    total = 0
+    for monomial, _ in value.terms:
+        for atom in monomial:
+            if isinstance(atom, Apply):
+                own = atom.op in (Op.FLOOR_DIV, Op.MOD)
+                total += own + divisions(atom.left) + divisions(atom.right)
+    return total

@@ -77,24 +77,26 @@ def require_map_family(kernel: Kernel, closed: Mapping[str, Value]) -> None:
                 problems.append(_not_yet(f"`{node.op.value}` cannot be generated yet", node.span))
     for tensor in kernel.tensors:
         if tensor.texture is not None:
-            problems.append(_not_yet("reading through a texture cannot be generated yet", tensor.span))
+            words = f"texture({tensor.texture.filter}, {tensor.texture.address})"
+            message = "reading through a texture cannot be generated yet"
+            problems.append(_not_yet(message, tensor.span, f"leave `{words}` out"))
         elif tensor.constant:
-            problems.append(_not_yet("constant memory cannot be generated yet", tensor.span))
-    if not kernel.assigns:
-        problems.append(_not_yet("a kernel without an assignment has nothing to generate", kernel.span))
+            message = "constant memory cannot be generated yet"
+            problems.append(_not_yet(message, tensor.span, "leave `constant` out"))
     if problems:
         raise SpecError(problems)
 
 
-def _not_yet(message: str, span: Span) -> Diagnostic:
+_LATER = "`tilegen check` and the NumPy reference accept this kernel; generation follows in a later version"
+
+
+def _not_yet(message: str, span: Span, action: str = _LATER) -> Diagnostic:
     return Diagnostic(
         "TG0701",
         message,
         span,
         notes=("this version generates copies, permutations, layout changes and elementwise expressions",),
-        helps=(
-            "`tilegen check` and the NumPy reference accept this kernel; generation follows in a later version",
-        ),
+        helps=(action,),
     )
 
 

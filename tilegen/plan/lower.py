@@ -222,7 +222,9 @@ def _load(box: StageBox, threads: int, tiles: tuple[TileAxis, ...], compute: Swe
         across=box.across,
         guards=tuple(a for a, _ in box.order if a in ragged),
     )
-    return replace(load, buffer=place_rows(load, compute, box, threads))
+    buffer = place_rows(load, compute, box, threads)
+    flat = buffer.pad == 0 and buffer.swizzle is None and (len(buffer.axes) > 2 or bool(sweep.linear))
+    return replace(load, buffer=replace(buffer, flat=flat))
 
 
 def raster_order(

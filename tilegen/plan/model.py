@@ -5,6 +5,7 @@ A plan says for each access which thread touches which element, as `algebra.Expr
 - an axis of the nest by its own name: the global coordinate of a point;
 - `@origin_AXIS`: first coordinate of the block's tile;   `@tile_AXIS`: coordinate inside the tile;
 - `@tid`: linear thread number in the block;              `@thread_AXIS`: a digit of it;
+- `@item_AXIS`: number of the item in a linear walk whose fastest axis is AXIS;
 - `@step_AXIS`: a serial step of a thread;                `@block`: linear block number;
 - sizes and strides by the names of the spec.
 
@@ -40,6 +41,10 @@ def step(axis: str) -> Expr:
     return sym(f"@step_{axis}")
 
 
+def linear_item(axis: str) -> Expr:
+    return sym(f"@item_{axis}")
+
+
 TID = sym("@tid")
 BLOCK = sym("@block")
 FIELD = "@field"  # the pseudo axis of a staged struct: its members, side by side
@@ -71,14 +76,16 @@ class Sweep:
 
     `digits`: values of `@thread_AXIS` as expressions of `@tid`. `coordinates`: in-tile coordinate of each axis of the
     box, over digits and steps. `limits`: (expression, bound) pairs that must hold, expression < bound, for a thread to
-    have a point (where the box does not divide among the threads). `run`: the neighbours that one item covers, from
-    `position` on along the run; coordinates are those of the first, `lanes` those of neighbour `@lane`.
+    have a point (where the box does not divide among the threads). `linear`: values of
+    `@item_AXIS`. `run`: the neighbours that one item covers, from `position` on along the run; coordinates are those of
+    the first, `lanes` those of neighbour `@lane`.
     """
 
     digits: tuple[tuple[str, Expr], ...]
     loops: tuple[Loop, ...]
     coordinates: tuple[tuple[str, Expr], ...]
     limits: tuple[tuple[Expr, int], ...]
+    linear: tuple[tuple[str, Expr], ...] = ()
     run: Run | None = None
     position: Expr = ZERO
     lanes: tuple[tuple[str, Expr], ...] = ()
@@ -108,7 +115,8 @@ class Buffer:
     """A staged tile in shared memory. The one place that knows its layout.
 
     `axes`: (axis, extent) from slowest to fastest; the last one is the row. `pad`: unused elements after each row.
-    `chunk`: elements that stay together (the widest access). `span`: spec line that asked for it.
+    `chunk`: elements that stay together (the widest access). `flat`: declared without rows, for a tile
+    that is walked as one linear run.
     """
 
     name: str
@@ -118,6 +126,7 @@ class Buffer:
     pad: int
     chunk: int
     swizzle: Swizzle | None
+    flat: bool = False
 
     @property
     def pitch(self) -> int:

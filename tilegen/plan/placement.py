@@ -116,7 +116,8 @@ def _conflicts(buffer: Buffer, sweep: Sweep, width: int, threads: int) -> int:
 
 def _thread_address(buffer: Buffer, sweep: Sweep) -> Expr:
     digits = {f"@thread_{a}": e for a, e in sweep.digits}
-    at = {a: substitute(e, digits) for a, e in sweep.coordinates}
+    items = {f"@item_{a}": substitute(e, digits) for a, e in sweep.linear}
+    at = {a: substitute(e, digits | items) for a, e in sweep.coordinates}
     for axis, _ in buffer.axes:
         at.setdefault(axis, Expr(()))
     return buffer.linear(at)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from tilegen.algebra import ZERO, Expr, Range, expr, simplify, substitute, sym
 from tilegen.nest.affine import Run
-from tilegen.plan.model import TID, Loop, Sweep, step, thread_digit
+from tilegen.plan.model import TID, Loop, Sweep, linear_item, step, thread_digit
 
 # A step that divides by constants takes many registers: longer loops are unrolled in part.
 _UNROLL = 8
@@ -25,6 +25,7 @@ def distribute(box: Sequence[tuple[str, int]], threads: int, run: Run | None = N
     loops: list[Loop] = []
     coordinates: dict[str, Expr] = {}
     limits: list[tuple[Expr, int]] = []
+    linear: list[tuple[str, Expr]] = []
     left, stride = threads, 1
     for position, (axis, count) in enumerate(items):
         digit = simplify(TID // stride % left, {"@tid": Range(0, threads - 1)}) if left > 1 else expr(0)
@@ -40,12 +41,12 @@ def distribute(box: Sequence[tuple[str, int]], threads: int, run: Run | None = N
             coordinates[axis] = thread_digit(axis) + _serial(axis, count // left, loops) * left
             left = 1
         else:
-            _linear(items[position:], left, digit, digits, loops, coordinates, limits)
+            _linear(items[position:], left, digit, digits, loops, coordinates, limits, linear)
             left = 1
             break
     if left > 1:
         limits.append((TID, stride))
-    return _sweep(digits, loops, coordinates, limits, run)
+    return _sweep(digits, loops, coordinates, limits, run, linear)
 
 
 def distribute_as_written(
@@ -102,13 +103,15 @@ def _linear(
     loops: list[Loop],
     coordinates: dict[str, Expr],
     limits: list[tuple[Expr, int]],
+    items_: list[tuple[str, Expr]],
 ) -> None:
     total = 1
     for _, count in items:
         total *= count
     name = items[0][0]
     digits.append((name, digit))
-    item = thread_digit(name) + _serial(name, -(-total // threads), loops, _UNROLL) * threads
+    items_.append((name, thread_digit(name) + _serial(name, -(-total // threads), loops, _UNROLL) * threads))
+    item = linear_item(name)
     if total % threads:
         limits.append((item, total))
     stride = 1
@@ -124,6 +127,7 @@ def _sweep(
     coordinates: dict[str, Expr],
     limits: list[tuple[Expr, int]],
     run: Run | None,
+    linear: Sequence[tuple[str, Expr]] = (),
 ) -> Sweep:
     lanes: dict[str, Expr] = {}
     position = ZERO
@@ -138,6 +142,7 @@ def _sweep(
         loops=tuple(reversed(loops)),
         coordinates=tuple(coordinates.items()),
         limits=tuple(limits),
+        linear=tuple(linear),
         run=run,
         position=position,
         lanes=tuple(lanes.items()),

@@ -98,13 +98,19 @@ class _Body:
 
     def _store(self, access: Access, shift: Shift, value: str) -> str:
         if self._hint(access) is Hint.STREAMING and access.member is None:
-            return f"__stcs({self.scope.place(access.pointer, substitute(access.address, shift))}, {value});"
+            return f"__stcs({self.scope.place(access.pointer, self._moved(access, shift))}, {value});"
         return f"{self._element(access, shift)} = {value};"
+
+    def _moved(self, access: Access, shift: Shift) -> Expr:
+        """The address of an access at the point, or at a lane of it."""
+        if not shift:
+            return self.scope.address(self.compute.sweep, access.address)
+        return substitute(access.address, shift)
 
     def _element(self, access: Access, shift: Shift) -> str:
         """The lvalue of an access; `shift` moves axes (to a lane)."""
         name, index = self.scope.pointer(access.pointer), self.scope.index
-        address = substitute(access.address, shift)
+        address = self._moved(access, shift)
         if access.member is None:
             return f"{name}[{index(address)}]"
         placement = self.scope.nest.kernel.tensor(self.scope.nest.pointer(access.pointer).tensor).placement
@@ -143,7 +149,7 @@ class _Body:
             return self._checked(access, shift)
         pointer = self.scope.nest.pointer(access.pointer)
         if isinstance(pointer.dtype, DType):
-            return self.scope.read(access.pointer, substitute(access.address, shift), pointer.dtype, 1)
+            return self.scope.read(access.pointer, self._moved(access, shift), pointer.dtype, 1)
         return self._element(access, shift)
 
     def _inside(self, buffer: Buffer, access: Access, shift: Shift) -> dict[str, Expr]:

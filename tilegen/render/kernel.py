@@ -179,6 +179,10 @@ def _shared(scope: KernelScope) -> tuple[SharedView, ...]:
 
 def _shape(scope: KernelScope, buffer: Buffer) -> str:
     """The array dimensions of a buffer: rows, and elements from one row to the next."""
+    if buffer.flat:
+        return (
+            "[" + " * ".join(str(n) if a == FIELD else scope.tile_constant(a) for a, n in buffer.axes) + "]"
+        )
     rows = " * ".join(str(n) if a == FIELD else scope.tile_constant(a) for a, n in buffer.axes[:-1]) or "1"
     axis, extent = buffer.axes[-1]
     row = str(extent) if axis == FIELD else scope.tile_constant(axis)

@@ -21,7 +21,7 @@ def view_load(scope: KernelScope, load: Load, guarded: bool) -> SweepView:
     if load.width > 1:
         vector = scope.vector(buffer.dtype, load.width, load.width * buffer.dtype.size)
         target = f"*reinterpret_cast<{vector}*>(&{target})"
-    address = scope.run_address(sweep, load.address)
+    address = scope.address(sweep, scope.run_address(sweep, load.address))
     source = scope.read(load.access.pointer, address, buffer.dtype, load.width)
     return scope.sweep(sweep, conditions, [mark(f"{target} = {source};", _line(scope, load))])
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from tilegen.algebra import ANY, NON_NEGATIVE, Expr, Range, Sym, simplify, substitute, sym
+from tilegen.algebra import ANY, NON_NEGATIVE, Expr, Range, Sym, divisions, simplify, substitute, sym, symbols
 from tilegen.dtypes import DType
 from tilegen.nest.model import stride_symbol
 from tilegen.plan.model import FIELD, Buffer, Plan, Sweep
@@ -45,6 +45,7 @@ class KernelScope:
         for axis in self.nest.axes:
             self.names.user(axis.name)
         self._scalars = {s.name for s in kernel.scalars}
+        self._coordinate_values: dict[str, Expr] = {}
         self._ranges: dict[str, Range] = {s: ANY for s in (*strides, *self._scalars)}
         self.index = IndexPrinter(self.symbol, self._range, self._leading)
 
@@ -76,6 +77,8 @@ class KernelScope:
                 return self.names.user(name, "l" if kind == "lane" else "r")
             case "at":
                 return self.names.user(name, f"{label}_l")
+            case "item":
+                return self.names.user(name, "item")
             case "in":
                 return self.names.user(name, f"tile_{label}_l")
             case _:
@@ -118,6 +121,8 @@ class KernelScope:
 
         `whole`: it is the first of a chunk."""
         ranges = {"@lane": Range(0, lanes - 1)}
+        if buffer.flat:
+            return f"{self.buffer(buffer)}[{self.index(self.simpler(buffer.linear(at), ranges))}]"
         row, column = simplify(buffer.row(at), ranges), simplify(buffer.column(at, whole), ranges)
         return f"{self.buffer(buffer)}[{self.index(row)}][{self.index(column)}]"
 
@@ -146,7 +151,33 @@ class KernelScope:
         value = sweep.coordinate(axis)
         if len(value.terms) <= 1 and all(isinstance(a, Sym) for m, _ in value.terms for a in m):
             return value
-        return sym(FIELD if axis == FIELD else f"@tile_{axis}")
+        name = FIELD if axis == FIELD else f"@tile_{axis}"
+        self._coordinate_values[name] = value
+        return sym(name)
+
+    def simpler(self, value: Expr, ranges: Mapping[str, Range] | None = None) -> Expr:
+        """`value` over named in-tile coordinates, or over what they stand for where that takes fewer divisions."""
+        spelled = simplify(substitute(value, self._coordinate_values), ranges or {})
+        plain = simplify(value, ranges or {})
+        used = [self._coordinate_values[n] for n in symbols(plain) if n in self._coordinate_values]
+        return spelled if divisions(spelled) < divisions(plain) + sum(divisions(e) for e in used) else plain
+
+    def address(self, sweep: Sweep, address: Expr) -> Expr:
+        """A global address; over the linear walk itself where that takes fewer divisions than its coordinates."""
+        if not sweep.linear:
+            return address
+        at = {
+            axis: value + sym(f"@origin_{axis}") if axis != FIELD and not self._whole(axis) else value
+            for axis, value in sweep.coordinates
+            if divisions(value)
+        }
+        spelled = simplify(substitute(address, at), {})
+        used = sum(divisions(e) for a, e in at.items() if a in symbols(address))
+        return spelled if divisions(spelled) < used else address
+
+    def _whole(self, axis: str) -> bool:
+        tile = self.plan.tile(axis)
+        return tile.extent.constant == tile.tile
 
     def inside_lane(self, sweep: Sweep, axis: str) -> Expr:
         """The in-tile coordinate of `axis` at neighbour `@lane` of an item."""
@@ -176,7 +207,8 @@ class KernelScope:
             return address
         at = run.coordinates(sweep.position)
         last = run.axes[-1][0]
-        at[last] = at[last] + (sym(f"@origin_{last}") if last != FIELD else 0)
+        if last != FIELD and not self._whole(last):
+            at[last] = at[last] + sym(f"@origin_{last}")
         return simplify(substitute(address, at), {})
 
     def sweep(
@@ -204,6 +236,9 @@ class KernelScope:
     def _coordinates(self, sweep: Sweep, text: str, leave: str | None) -> list[tuple[str, str]]:
         """(name, definition) of in-tile and global coordinates."""
         lines = []
+        for axis, value in sweep.linear:
+            item = self.symbol(f"@item_{axis}")
+            lines.append((item, f"const int {item} = {self.index(value)};"))
         for axis, value in sweep.coordinates:
             inside = self.inside(sweep, axis)
             name = self.symbol(FIELD if axis == FIELD else f"@tile_{axis}")

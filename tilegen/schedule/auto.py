@@ -12,7 +12,7 @@ from tilegen.dtypes import Struct
 from tilegen.nest.affine import coefficient, contiguous_axis, memory_order, shortest_run, step_along
 from tilegen.nest.model import Access, Nest
 from tilegen.schedule.model import Placement, Schedule, Stage
-from tilegen.spec import Kernel, Read, Where, walk
+from tilegen.spec import Bounds, Kernel, Read, Where, walk
 from tilegen.target import Target
 
 _VECTOR_BYTES = 16
@@ -21,6 +21,8 @@ _THREADS = 256
 _SHORT = 128
 # Side of a square tile by element size: 16 bytes per thread on both sides, and a few KiB in flight per block.
 _SECTOR = 32
+# Elements per store that are gathered one by one from a tile of several short axes.
+_GATHERED = 4
 # How many axes a tile may cover, and how many tiles are looked at closely.
 _PACKED_AXES = 5
 _REFINED = 8
@@ -137,7 +139,9 @@ class _Chooser:
         widest = max(_VECTOR_BYTES // min(_VECTOR_BYTES, self.size(a)) for a in accesses)
         tile = self._run_of_output(_THREADS * widest * 2)
         widths: dict[str, int] = {}
+        strided = False
         for access in accesses:
+            strided |= not access.checked and contiguous_axis(self.nest, access) != self.row
             if not access.checked and contiguous_axis(self.nest, access) != self.row:
                 continue  # read at a stride in any case
             width = self.width(access, tile, tail=True)
@@ -145,6 +149,10 @@ class _Chooser:
         if min(widths.values(), default=1) == 1:
             # A load that cannot follow would be read at a stride: single elements keep all accesses side by side.
             widths, tile = {}, self._run_of_output(_THREADS * 4)
+        elif strided:
+            # Each lane of a vector costs a strided access: two of them hide as much latency in fewer registers.
+            widths = {t: min(w, 2) for t, w in widths.items()}
+            tile = self._run_of_output(_THREADS * 2)
         return self._schedule(tile, widths, ())
 
     def _run_of_output(self, points: int) -> dict[str, int]:
@@ -172,10 +180,18 @@ class _Chooser:
         for tile in self._tiles(fast, first, _SIDE[largest]):
             if tile.get(fast, 1) < 2 or tile.get(self.row, 1) < 2:
                 continue
-            out = min(self.width(s.access, tile) for s in self.nest.stores)
+            out = min(self._along_row(s.access, tile) for s in self.nest.stores)
             load = min(self.width(a, tile) for a in loads.values())
+            if tile.get(self.row, 1) % out or tile[fast] % load:
+                out = min(out, _GATHERED)
             widths = {self.tensor(s.access): out for s in self.nest.stores} | dict.fromkeys(loads, load)
-            yield self._schedule(tile, widths, tuple(loads))
+            yield self._schedule(tile, widths, tuple(loads), split=out == load == 1)
+
+    def _along_row(self, access: Access, tile: Mapping[str, int]) -> int:
+        """The width of a store: more than 1 only along the row that the first output is written in."""
+        if contiguous_axis(self.nest, access) != self.row:
+            return 1
+        return self.width(access, tile)
 
     def _tiles(self, fast: str, load: Access, side: int) -> Iterator[dict[str, int]]:
         """Tiles for a load along `fast` and a store along the output's row, the cheapest first."""
@@ -186,11 +202,20 @@ class _Chooser:
             }
             return
         orders = (memory_order(self.nest, load), memory_order(self.nest, self.output))
-        sizes = {a: e for a, e in extents.items() if e is not None}
+        sizes = {a: max(1, e) for a, e in extents.items() if e is not None}
         ranked = sorted(
             packed_tiles(sizes, orders, side * side * 5 // 4),
             key=lambda tile: tile_cost(tile, sizes, orders, self.size(load), side * side),
         )
+        largest = {a: min(e, side) for a, e in sizes.items() if a in (fast, self.row)}
+        if (
+            self.size(load) == 4
+            and max(self.width(load, largest), self._along_row(self.output, largest)) == 1
+        ):
+            ranked = sorted(
+                packed_tiles(sizes, orders, side * side * 2),
+                key=lambda tile: tile_cost(tile, sizes, orders, self.size(load), side * side * 2),
+            )
         yield from sorted(
             ranked[:_REFINED], key=lambda tile: self._refined_cost(tile, sizes, orders, load, side)
         )
@@ -227,10 +252,11 @@ class _Chooser:
         return found
 
     def _schedule(
-        self, tile: Mapping[str, int], widths: Mapping[str, int], stages: Sequence[str]
+        self, tile: Mapping[str, int], widths: Mapping[str, int], stages: Sequence[str], split: bool = False
     ) -> Schedule:
         return Schedule(
             "auto",
+            bounds=Bounds.SPLIT if split else Bounds.GUARD,
             tile=tuple((a.name, tile[a.name]) for a in self.nest.axes if a.name in tile),
             stages=tuple(Stage(t, Placement.BEST, 0) for t in stages),
             vector_of=tuple((t, w) for t, w in widths.items() if w > 1),
@@ -252,9 +278,9 @@ def packed_tiles(
     tiles: list[dict[str, int]] = [{}]
     for axis in list(axes)[:_PACKED_AXES]:
         extent = extents[axis]
-        choices = {_aligned(even(extent, 2**k), extent) for k in range(points.bit_length())} | {
-            1,
-            min(extent, points),
+        choices = {_aligned(even(extent, 2**k), extent) for k in range(points.bit_length())}
+        choices |= {1, min(extent, points)} | {
+            n for n in range(2, min(extent, _SHORT) + 1) if extent % n == 0
         }
         tiles = [t | {axis: n} for t in tiles for n in sorted(choices) if prod(t.values()) * n <= points]
     return tiles
@@ -282,7 +308,8 @@ def tile_cost(
                 break
         row_bytes = row * size
         ends = 0 if row_bytes % _SECTOR == 0 and pitch * size % _SECTOR == 0 else _SECTOR
-        cost += (row_bytes + ends) / row_bytes + 0.05 * max(0.0, 128 / row_bytes - 1) + 1e-3 * 128 / row_bytes
+        weight = 1 if order is orders[0] else 1.25  # sectors written in part cost more than those read
+        cost += weight * ends / row_bytes + 1 + 0.05 * max(0.0, 128 / row_bytes - 1) + 1e-3 * 128 / row_bytes
     overhang = prod(-(-extents[a] // n) * n / max(1, extents[a]) for a, n in tile.items())
     return cost * overhang * (1 + 0.05 * points / prod(tile.values()))
 
