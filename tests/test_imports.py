@@ -16,6 +16,7 @@ PACKAGE = Path(tilegen.__file__).parent
 
 # A stage imports only stages above it. A new stage gets its place here.
 ORDER = [
+    "cache_folder",
     "source",
     "diagnostics",
     "codes",
@@ -38,9 +39,9 @@ ORDER = [
     "runtime",
     "analysis",
     "verify",
+    "report",
     "api",
     "emit",
-    "report",
     "cli",
     "pytest_plugin",
     "__main__",

@@ -446,6 +446,15 @@ CODES: tuple[Code, ...] = (
         ("kernel k(N) {\n    in x: f32[N] offset 4B\n    out y: f32[N]\n    y[i] = x[i]\n}"),
     ),
     Code(
+        "TG0512",
+        "two descriptions of one layout",
+        "`strides` says where every element lies. `order` and `pitch` describe the same thing in other words; only one "
+        "description can hold.",
+        (
+            "kernel k(M, N) {\n    in a: f32[M, N] order(1, 0) strides(1, M)\n    out b: f32[M, N]\n    b[i, j] = a[i, j]\n}"
+        ),
+    ),
+    Code(
         "TG0520",
         "a schedule's name",
         "Each schedule of a kernel has a name of its own, and `auto` is what tilegen chooses.",

@@ -8,14 +8,16 @@ CODES: tuple[Code, ...] = (
     Code(
         "TG0601",
         "several buffers where there is one tile",
-        "`buffers` and `async` load the next tile while the present one is used. A block of a copy, a permutation or an "
+        "`buffers` and `async` load the next tile while the present one is used. A block of a copy, a "
+        "permutation or an "
         "elementwise kernel loads one tile and is done.",
         "schedule s { tile i = 32, j = 32; stage a buffers 3 async }",
     ),
     Code(
         "TG0602",
         "too many threads",
-        "A thread block has at most 1024 threads. `tile` says what a block computes, `threads` how many share the work: a "
+        "A thread block has at most 1024 threads. `tile` says what a block computes, `threads` how many share "
+        "the work: a "
         "thread takes several points.",
         "schedule s { threads i = 64, j = 32 }",
     ),
@@ -40,14 +42,16 @@ CODES: tuple[Code, ...] = (
     Code(
         "TG0606",
         "no neighbours to make a vector of",
-        "A vector access needs elements that lie side by side and start at a multiple of the width, for some sizes at "
+        "A vector access needs elements that lie side by side and start at a multiple of the width, for some "
+        "sizes at "
         "least. A constant offset or a stride of the tensor rules that out here.",
         "in a: f32[N] offset 1 with vector 4",
     ),
     Code(
         "TG0607",
         "a vector across the rows",
-        "Threads walk the output in its own order. A tensor whose neighbours lie along another axis can be read in "
+        "Threads walk the output in its own order. A tensor whose neighbours lie along another axis can be "
+        "read in "
         "vectors only through shared memory.",
         "b[j, i] = a[i, j] with vector 4 and without stage a",
     ),
@@ -60,20 +64,23 @@ CODES: tuple[Code, ...] = (
     Code(
         "TG0609",
         "nothing to unroll",
-        "`unroll` names an axis along which each thread loops. There is a loop where the tile has more points along the "
+        "`unroll` names an axis along which each thread loops. There is a loop where the tile has more points "
+        "along the "
         "axis than there are threads along it.",
         "schedule s { tile i = 32; threads i = 32; unroll i = 2 }",
     ),
     Code(
         "TG0610",
         "a tile that does not fit shared memory",
-        "The staged tiles of a block, padding included, must fit what the target gives a block (227 KiB on sm_90).",
+        "The staged tiles of a block, padding included, must fit what the target gives a block (227 KiB on "
+        "sm_90).",
         "schedule s { tile i = 512, j = 512; stage a }",
     ),
     Code(
         "TG0611",
         "a tensor that cannot be staged",
-        "A tile is staged when every point of it reads one element of the tensor, at an index linear in the axes, whatever "
+        "A tile is staged when every point of it reads one element of the tensor, at an index linear in the "
+        "axes, whatever "
         "the data.",
         "stage a with b[i] = a[idx[i]]",
     ),
@@ -86,21 +93,24 @@ CODES: tuple[Code, ...] = (
     Code(
         "TG0613",
         "a padding that misaligns vectors",
-        "Rows that are accessed several elements at a time must start at a multiple of that many. A padding of one "
+        "Rows that are accessed several elements at a time must start at a multiple of that many. A padding "
+        "of one "
         "element is for accesses of one element.",
         "schedule s { tile i = 64, j = 64; stage a pad 1; vector 4 }",
     ),
     Code(
         "TG0614",
         "a swizzle that is not one-to-one",
-        "The swizzle permutes the chunks of a row by exclusive or, which maps a row onto itself only if it has a power of "
+        "The swizzle permutes the chunks of a row by exclusive or, which maps a row onto itself only if it "
+        "has a power of "
         "two of them.",
         "schedule s { tile i = 24, j = 24; stage a swizzle }",
     ),
     Code(
         "TG0701",
         "a kernel that cannot be generated yet",
-        "The spec is legal and the NumPy reference evaluates it. This version generates copies, permutations, layout "
+        "The spec is legal and the NumPy reference evaluates it. This version generates copies, permutations, "
+        "layout "
         "changes, gathers and elementwise expressions.",
         "s[i] = sum[j](a[i, j])",
     ),
@@ -113,7 +123,8 @@ CODES: tuple[Code, ...] = (
     Code(
         "TG0703",
         "an in-place read of another element",
-        "Every read of an `inout` tensor sees the value from before the launch. Threads run in any order, so an element "
+        "Every read of an `inout` tensor sees the value from before the launch. Threads run in any order, so "
+        "an element "
         "may be read only by the thread that writes it.",
         "inout a: f32[N]; a[i] = a[N - 1 - i]",
     ),
