@@ -447,12 +447,10 @@ CODES: tuple[Code, ...] = (
     ),
     Code(
         "TG0512",
-        "two descriptions of one layout",
-        "`strides` says where every element lies. `order` and `pitch` describe the same thing in other words; only one "
-        "description can hold.",
-        (
-            "kernel k(M, N) {\n    in a: f32[M, N] order(1, 0) strides(1, M)\n    out b: f32[M, N]\n    b[i, j] = a[i, j]\n}"
-        ),
+        "an unknown layout clause",
+        "The clauses are `order`, `pitch`, `strides`, `offset`, `align`, `soa`, `aosoa`, `boundary`, `constant` and "
+        "`texture`. The parser knows them too, so that only a tree made by other means gets here.",
+        ("kernel k(N) {\n    in x: f32[N] ordering(0)\n    out y: f32[N]\n    y[i] = x[i]\n}"),
     ),
     Code(
         "TG0520",
