@@ -57,6 +57,7 @@ Atom = Sym | Apply
 Monomial = tuple[Atom, ...]
 
 
+@lru_cache(maxsize=65536)
 def _atom_key(atom: Atom) -> tuple[int, str]:
     return (0, atom.name) if isinstance(atom, Sym) else (1, str(atom))
 

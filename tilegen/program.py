@@ -13,6 +13,7 @@ from tilegen.plan.lower import plan_map
 from tilegen.plan.model import Aligned, AtMost, Condition, Equals, Multiple, Plan
 from tilegen.plan.variants import plan_variants
 from tilegen.render import Rendered, render
+from tilegen.render.launcher import mapped_extents
 from tilegen.render.names import kernel_identifier
 from tilegen.render.view import ParameterView
 from tilegen.schedule.auto import auto_schedule, short_sizes
@@ -79,6 +80,9 @@ class Program:
                 raise LaunchRefused(
                     f"`{pointer.name}` is not aligned to {pointer.align} bytes, as the spec promises"
                 )
+        for extent in mapped_extents(self.nest):
+            if evaluate(extent, values) <= 0:
+                raise LaunchRefused("a boundary mode has nothing to map to: the tensor read is empty")
         if self.schedule.bounds is Bounds.EXACT:
             for tile in self.plans[-1].tiles:
                 extent = evaluate(tile.extent, values)

@@ -41,35 +41,54 @@ class IndexPrinter:
         if not value.terms:
             return "0", _ATOM
         terms = sorted(
-            value.terms, key=lambda t: (t[1] < 0, not t[0], not self._leads(t[0]), _rank(t[0]), -len(t[0]))
+            self._factored(value),
+            key=lambda t: (t[2] < 0, not t[0], not self._leads(t[0]), _rank(t[0]), -len(t[0])),
         )
-        if len(terms) == 1 and terms[0][1] > 0:
+        if len(terms) == 1 and terms[0][2] > 0:
             return self._product(*terms[0])
-        parts = []
-        for n, (monomial, coefficient) in enumerate(terms):
-            text, _ = self._product(monomial, abs(coefficient))
-            parts.append(
-                ("-" if coefficient < 0 else "") + text
-                if n == 0
-                else f" {'-' if coefficient < 0 else '+'} {text}"
-            )
-        return "".join(parts), _ADD
+        text = ""
+        for monomial, bracket, coefficient in terms:
+            sign = "-" if coefficient < 0 else "+"
+            part, _ = self._product(monomial, bracket, abs(coefficient))
+            text += f" {sign} {part}" if text else ("-" if coefficient < 0 else "") + part
+        return text, _ADD
+
+    def _factored(self, value: Expr) -> list[tuple[tuple[Atom, ...], Expr | None, int]]:
+        """Terms as (atoms, bracket, coefficient): what multiplies one coordinate is gathered in a bracket."""
+        groups: dict[Atom, list[tuple[tuple[Atom, ...], int]]] = {}
+        loose: list[tuple[tuple[Atom, ...], Expr | None, int]] = []
+        for monomial, coefficient in value.terms:
+            leading = [a for a in monomial if isinstance(a, Sym) and self._leading(a.name)]
+            if len(leading) == 1:
+                rest = tuple(a for a in monomial if a != leading[0])
+                groups.setdefault(leading[0], []).append((rest, coefficient))
+            else:
+                loose.append((monomial, None, coefficient))
+        for atom, parts in groups.items():
+            if len(parts) == 1:
+                rest, coefficient = parts[0]
+                loose.append((tuple(sorted((atom, *rest), key=str)), None, coefficient))
+            else:
+                bracket = sum((Expr(((rest, c),)) for rest, c in parts), Expr(()))
+                sign = -1 if all(c < 0 for _, c in parts) else 1
+                loose.append(((atom,), bracket * sign, sign))
+        return loose
 
     def _leads(self, monomial: tuple[Atom, ...]) -> bool:
         return any(isinstance(a, Apply) or self._leading(a.name) for a in monomial)
 
-    def _product(self, monomial: tuple[Atom, ...], coefficient: int) -> tuple[str, int]:
+    def _product(self, monomial: tuple[Atom, ...], bracket: Expr | None, coefficient: int) -> tuple[str, int]:
         atoms = sorted(monomial, key=lambda a: not (isinstance(a, Apply) or self._leading(a.name)))
         if not atoms:
             return str(coefficient), _ATOM
-        alone = len(atoms) == 1 and coefficient == 1
         factors = [self._atom(a, _MULTIPLY if n == 0 else _ATOM) for n, a in enumerate(atoms)]
+        if bracket is not None:
+            factors.append(self(bracket, _ATOM))
         if coefficient != 1:
             factors.append(str(coefficient))
-        if alone:
-            return factors[0], _ATOM if isinstance(atoms[0], Sym) or (
-                factors[0].endswith(")") and "(" in factors[0].split(" ")[0]
-            ) else _MULTIPLY
+        if len(factors) == 1:
+            called = factors[0].endswith(")") and "(" in factors[0].split(" ")[0]
+            return factors[0], _ATOM if isinstance(atoms[0], Sym) or called else _MULTIPLY
         return " * ".join(factors), _MULTIPLY
 
     def _atom(self, atom: Atom, minimum: int) -> str:

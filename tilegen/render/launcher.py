@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -13,7 +14,7 @@ from tilegen.render.c_index import IndexPrinter
 from tilegen.render.c_types import TypeNames, host_type
 from tilegen.render.names import Names
 from tilegen.render.view import KernelView, ParameterView
-from tilegen.spec import Axis, Bounds, IndexType
+from tilegen.spec import Axis, Boundary, Bounds, IndexType
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,17 @@ class LauncherView:
     broken: tuple[str, ...]
     variants: tuple[VariantView, ...]
     refused: bool
+
+    @property
+    def unused(self) -> tuple[str, ...]:
+        """Parameters of the interface that no variant needs."""
+        text = " ".join([*self.invalid, *self.empty, *self.broken])
+        for v in self.variants:
+            text += " ".join(
+                [*v.conditions, v.blocks, *(x for t in v.types for x in (t.condition, *t.arguments))]
+            )
+        names = [p.split()[-1] for p in self.parameters]
+        return tuple(n for n in names if re.search(rf"\b{re.escape(n)}\b", text) is None)
 
 
 def view_launcher(
@@ -123,6 +135,7 @@ class _LauncherPrinter:
                 if limits is not None:
                     broken.append(f"{self.index(limits[0])} < 0")
                     broken.append(f"{self.index(limits[1])} >= {self.index(self._closed(bound.extent))}")
+        broken += [f"{self.index(e)} <= 0" for e in mapped_extents(self.nest) if e.constant is None]
         return [text for text in dict.fromkeys(broken) if not text.startswith("0 < 0")]
 
     def _defaults(self) -> bool:
@@ -224,6 +237,18 @@ class _LauncherPrinter:
             return f"{self.namespace}::{self.structs[pointer.tensor]}"
         assert isinstance(pointer.dtype, DType)
         return self.types.storage(pointer.dtype)
+
+
+def mapped_extents(nest: Nest) -> tuple[Expr, ...]:
+    """Extents of dimensions whose indices a boundary mode maps inside: there must be something to map to."""
+    return tuple(
+        dict.fromkeys(
+            c.extent
+            for access in nest.load_accesses()
+            if access.boundary is not None and access.boundary is not Boundary.CONSTANT
+            for c in access.checked
+        )
+    )
 
 
 def extremes(index: Expr, axes: Sequence[Axis], constants: Mapping[str, int]) -> tuple[Expr, Expr] | None:

@@ -124,6 +124,14 @@ class ValuePrinter:
                 raise AssertionError("lets are inlined and reductions refused before rendering")
 
     def _binary(self, value: Binary) -> tuple[str, int]:
+        if (
+            value.op in _C_OPERATORS
+            and isinstance(value.left, IndexValue)
+            and isinstance(value.right, IndexValue)
+        ):
+            operator, level = _C_OPERATORS[value.op]
+            if level == _COMPARE:
+                return f"{self._index(value.left.index)} {operator} {self._index(value.right.index)}", level
         if value.op in (BinaryOp.FLOOR_DIVIDE, BinaryOp.REMAINDER, BinaryOp.POWER):
             return self._by_helper(value), _PRIMARY
         operator, level = _C_OPERATORS[value.op]

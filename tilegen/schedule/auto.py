@@ -21,6 +21,10 @@ _THREADS = 256
 _SHORT = 128
 # Side of a square tile by element size: 16 bytes per thread on both sides, and a few KiB in flight per block.
 _SECTOR = 32
+# A smaller tile leaves threads of a vector transpose without work.
+_LEAST_TILE_BYTES = 4096
+# Blocks that keep every multiprocessor busy, with others to take over while some wait.
+_BLOCKS_PER_SM = 4
 # Elements per store that are gathered one by one from a tile of several short axes.
 _GATHERED = 4
 # How many axes a tile may cover, and how many tiles are looked at closely.
@@ -177,7 +181,7 @@ class _Chooser:
         assert fast is not None
         loads = {t: a for t, a in loads.items() if contiguous_axis(self.nest, a) == fast}
         largest = max(self.size(a) for a in (self.output, *loads.values()))
-        for tile in self._tiles(fast, first, _SIDE[largest]):
+        for tile in self._tiles(fast, first, self._side(largest)):
             if tile.get(fast, 1) < 2 or tile.get(self.row, 1) < 2:
                 continue
             out = min(self._along_row(s.access, tile) for s in self.nest.stores)
@@ -193,6 +197,19 @@ class _Chooser:
             return 1
         return self.width(access, tile)
 
+    def _side(self, largest: int) -> int:
+        """The side of a square tile for elements of `largest` bytes; smaller while blocks are too few to go round."""
+        side, extents = _SIDE[largest], [self.extent(a.name) for a in self.nest.axes]
+        points = prod(e for e in extents if e is not None)
+        enough = _BLOCKS_PER_SM * (self.target.sm_count or 1)
+        while (
+            None not in extents
+            and side * side * largest >= 4 * _LEAST_TILE_BYTES
+            and points < enough * side * side
+        ):
+            side //= 2
+        return side
+
     def _tiles(self, fast: str, load: Access, side: int) -> Iterator[dict[str, int]]:
         """Tiles for a load along `fast` and a store along the output's row, the cheapest first."""
         extents = {a.name: self.extent(a.name) for a in self.nest.axes}
@@ -201,7 +218,7 @@ class _Chooser:
                 a: side if e is None else even(e, side) for a, e in extents.items() if a in (fast, self.row)
             }
             return
-        orders = (memory_order(self.nest, load), memory_order(self.nest, self.output))
+        orders = (self._known_axes(load), self._known_axes(self.output))
         sizes = {a: max(1, e) for a, e in extents.items() if e is not None}
         ranked = sorted(
             packed_tiles(sizes, orders, side * side * 5 // 4),
@@ -219,6 +236,12 @@ class _Chooser:
         yield from sorted(
             ranked[:_REFINED], key=lambda tile: self._refined_cost(tile, sizes, orders, load, side)
         )
+
+    def _known_axes(self, access: Access) -> tuple[str, ...]:
+        """Axes in memory's order, up to the first of unknown extent."""
+        order = memory_order(self.nest, access)
+        unknown = next((n for n, a in enumerate(order) if self.extent(a) is None), len(order))
+        return order[:unknown]
 
     def _refined_cost(
         self,
