@@ -54,13 +54,24 @@ class Machine:
     def load(self, program: Any, entry: str, formats: Sequence[str]) -> Any:
         self.entries.append(entry)
 
-        def kernel(
-            config: LaunchConfig, values: Sequence[Any], *, device: int = 0, stream: int | None = None
-        ) -> None:
-            assert len(values) == len(formats)
-            self.launches.append((config, list(values), device))
+        return Loaded(self, len(formats))
 
-        return kernel
+
+@dataclass
+class Loaded:
+    """A kernel that notes its launches; `parameters`: how many values it takes."""
+
+    machine: Machine
+    parameters: int
+
+    def __call__(
+        self, config: LaunchConfig, values: Sequence[Any], *, device: int = 0, stream: int | None = None
+    ) -> None:
+        assert len(values) == self.parameters
+        self.machine.launches.append((config, list(values), device))
+
+    def launcher(self, config: LaunchConfig, device: int) -> Any:
+        return lambda values, stream: self(config, values, device=device, stream=stream)
 
 
 @pytest.fixture

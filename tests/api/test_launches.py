@@ -56,12 +56,33 @@ def test_an_output_of_the_caller(out, machine: Machine, kernel, no_binding) -> N
     assert machine.launches[1][1] == [a.data.ptr, c.data.ptr, 64, 64]
 
 
+def test_the_third_call_looks_for_nothing(machine: Machine, kernel, monkeypatch) -> None:
+    a, b, c, d = (machine.array(np.zeros((64, 64), "f4")) for _ in range(4))
+    other = machine.array(np.zeros((64, 32), "f4"))
+    for _ in range(2):
+        kernel(a, out=b)
+    monkeypatch.setattr("tilegen.api.prepared.scan", lambda *a: pytest.fail("looked for a prepared call"))
+    assert kernel(c, out=d) is d
+    assert machine.launches[2][1] == [c.data.ptr, d.data.ptr, 64, 64]
+    for changed in (
+        lambda: kernel(other, out=d),
+        lambda: kernel(c, out=c),
+        lambda: kernel(c, out={"b": d}),
+        lambda: kernel(c, out=d, M=64),
+        lambda: kernel.schedule("tiled")(c, out=d),
+        lambda: kernel.types()(c, out=d),
+    ):
+        with pytest.raises(BaseException, match="looked for"):
+            changed()
+
+
 def test_an_overlap_is_found_in_a_prepared_call_too(machine: Machine, kernel) -> None:
     a, b = (machine.array(np.zeros((64, 64), "f4")) for _ in range(2))
-    kernel(a, out=b)
-    with pytest.raises(tilegen.CallError, match="TG0817"):
-        kernel(a, out=a)
-    assert len(machine.launches) == 1
+    for times in (1, 2):
+        kernel(a, out=b)
+        with pytest.raises(tilegen.CallError, match="TG0817"):
+            kernel(a, out=a)
+        assert len(machine.launches) == times
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import struct
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -159,6 +160,40 @@ class Kernel:
                 raise LaunchError(
                     f"the driver refused to launch '{self.name}' as {config}: {error}"
                 ) from error
+
+    def launcher(
+        self, config: LaunchConfig, device: int
+    ) -> Callable[[Sequence[int | float], int | None], None]:
+        """A function of (values, stream) that does what a call does, after one such launch has been made.
+
+        What a launch of `config` on `device` needs is looked up here, once; what is left for each launch is to pack
+        the values and to find the current stream.
+        """
+        cupy = gpu()
+        loaded = self._loaded.get(device)
+        if loaded is None or config.is_empty:
+            raise ValueError(f"'{self.name}' was not launched as {config} on device {device} yet")
+        function, shared = loaded.function, config.dynamic_shared_bytes
+        (grid_x, grid_y, grid_z), (x, y, z) = config.grid, config.block
+        current_device, current_stream = cupy.cuda.runtime.getDevice, cupy.cuda.get_current_stream
+        driver_launch, refused = cupy.cuda.driver.launchKernel, cupy.cuda.driver.CUDADriverError
+        pack_into, thread = self.packer.struct.pack_into, threading.local()
+
+        def launch(values: Sequence[int | float], stream: int | None) -> None:
+            # The first launch of a thread goes the full way, which makes the device's context its own.
+            if current_device() == device:
+                try:
+                    buffer, table = thread.slot
+                    pack_into(buffer, 0, *values)
+                    where = current_stream().ptr if stream is None else stream
+                    driver_launch(function, grid_x, grid_y, grid_z, x, y, z, shared, where, table, 0)
+                    return
+                except (AttributeError, struct.error, OverflowError, refused):
+                    pass  # the full way says why
+            self(config, values, device=device, stream=stream)
+            thread.slot = self.packer.slot()
+
+        return launch
 
     def _load(self, cupy: Any, device: int) -> _Loaded:
         with self._lock:

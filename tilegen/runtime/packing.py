@@ -36,22 +36,29 @@ class Packer:
         self.offsets = tuple(offsets)
         self.size = offset
         # Native order with native alignment pads as C does, which is what the offsets say.
-        self._struct = struct.Struct("@" + "".join(formats))
-        assert self._struct.size == offset
+        self.struct = struct.Struct("@" + "".join(formats))
+        assert self.struct.size == offset
         self._local = threading.local()
+
+    def slot(self) -> tuple[ctypes.Array[ctypes.c_char], int]:
+        """This thread's buffer for `struct` to pack into, and the address of the table of pointers into it."""
+        local = self._local
+        try:
+            slot: tuple[ctypes.Array[ctypes.c_char], int] = local.slot
+        except AttributeError:
+            buffer = ctypes.create_string_buffer(max(self.size, 1))
+            base = ctypes.addressof(buffer)
+            local.table = (ctypes.c_void_p * max(len(self.offsets), 1))(*(base + at for at in self.offsets))
+            local.slot = slot = buffer, ctypes.addressof(local.table)
+        return slot
 
     def pack(self, values: Sequence[int | float]) -> int:
         """Address of the table for `values`, good until this thread packs again."""
-        local = self._local
-        if not hasattr(local, "buffer"):
-            local.buffer = ctypes.create_string_buffer(max(self.size, 1))
-            base = ctypes.addressof(local.buffer)
-            local.table = (ctypes.c_void_p * max(len(self.offsets), 1))(*(base + at for at in self.offsets))
-            local.address = ctypes.addressof(local.table)
+        buffer, address = self.slot()
         try:
-            self._struct.pack_into(local.buffer, 0, *values)
+            self.struct.pack_into(buffer, 0, *values)
         except (struct.error, OverflowError) as error:
             raise ArgumentTypeError(
                 f"parameters {tuple(values)} do not fit {self.formats}: {error}"
             ) from error
-        return int(local.address)
+        return address
