@@ -1,0 +1,43 @@
+"""Every program that the specs of the project make."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from tilegen.check import check
+from tilegen.diagnostics import SpecError
+from tilegen.parse import parse
+from tilegen.program import Program, build
+from tilegen.schedule.variants import expand
+from tilegen.source import Source
+from tilegen.target import target
+
+TESTS = Path(__file__).parent.parent
+FILES = [
+    *sorted((TESTS.parent / "specs").glob("*.tile")),
+    *sorted((TESTS / "golden").glob("*.tile")),
+    *sorted((TESTS / "data/language").glob("*.tile")),
+]
+
+
+@cache
+def programs_of(path: Path) -> tuple[tuple[str, Program], ...]:
+    """(name, program) of every kernel that can be generated, its first two types, every schedule and `auto`."""
+    found = []
+    for family in check(parse(Source(path.name, path.read_text(encoding="utf-8")))).kernels:
+        for kernel in family.kernels[:2]:
+            for schedule in (None, *(v for s in family.schedules for v in expand(s))):
+                name = f"{kernel.name} {schedule.name if schedule else 'auto'} {dict(kernel.types)}"
+                try:
+                    found.append((name, build(kernel, schedule, target("sm_90"))))
+                except SpecError as error:
+                    assert {d.code for d in error.diagnostics} == {"TG0701"}, f"{name}: {error}"
+    return tuple(found)
+
+
+@pytest.fixture(params=FILES, ids=lambda p: f"{p.parent.name}-{p.stem}")
+def programs(request: pytest.FixtureRequest) -> tuple[tuple[str, Program], ...]:
+    return programs_of(request.param)
