@@ -13,7 +13,7 @@ from tilegen.sim import atomics, counters
 from tilegen.sim.context import Context
 from tilegen.sim.faults import FaultKind
 from tilegen.sim.form import Form, parse_form, refuse
-from tilegen.sim.memory import GLOBAL_BASE, WINDOW_BITS
+from tilegen.sim.memory import WINDOW_BITS
 from tilegen.sim.ptx import Address, Discard, Instruction, Operand, Register, Symbol, Vector
 from tilegen.sim.report import Access, AccessCounters, Space
 from tilegen.sim.state import Group
@@ -131,7 +131,7 @@ class MemoryOperation:
         state = self.context.state
         match space:
             case Space.GLOBAL | Space.GENERIC:
-                return self.context.memory.arena, addresses - GLOBAL_BASE
+                return self.context.memory.arena, self.context.backing(addresses)
             case Space.SHARED:
                 base = state.shared_base if index is None else state.shared_base[index]
                 return state.shared, addresses + base
@@ -294,7 +294,7 @@ def bind(
         need_old=need_old,
         variable=context.provenance.shared.get(pc),
     )
-    context.counted.append(operation.counts)
+    context.counted[pc] = operation.counts
     return operation
 
 

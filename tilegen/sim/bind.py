@@ -11,11 +11,11 @@ import numpy.typing as npt
 from tilegen.sim import access, warp
 from tilegen.sim.alu import Alu, copy
 from tilegen.sim.context import Context
-from tilegen.sim.decode import decode
 from tilegen.sim.faults import SimulationError, UnsupportedInstruction
 from tilegen.sim.form import MEMORY_OPCODES, refuse
 from tilegen.sim.memory import WINDOW_BITS, WINDOWS
-from tilegen.sim.ptx import Instruction, Negated, Register, register_names
+from tilegen.sim.prepare import Prepared
+from tilegen.sim.ptx import Instruction, Negated, Register
 from tilegen.sim.state import Group, State
 
 Array = npt.NDArray[Any]
@@ -37,10 +37,11 @@ def is_control(instruction: Instruction) -> bool:
     return instruction.parts[0] in CONTROL or is_warp_sync(instruction)
 
 
-def bind(context: Context, instruction: Instruction, pc: int, read_registers: frozenset[str]) -> Step:
-    """A function that executes the instruction for a group; raises `UnsupportedInstruction`."""
+def bind(context: Context, prepared: Prepared, pc: int) -> Step:
+    """A function that executes the instruction at a position for a group; raises `UnsupportedInstruction`."""
+    instruction = prepared.program.instructions[pc]
     try:
-        step = _bind(context, instruction, pc, read_registers)
+        step = _bind(context, prepared, instruction, pc)
     except UnsupportedInstruction:
         raise
     except (SimulationError, KeyError, IndexError, ValueError) as error:
@@ -50,10 +51,10 @@ def bind(context: Context, instruction: Instruction, pc: int, read_registers: fr
     return _guarded(context, step, instruction.guard)
 
 
-def _bind(context: Context, instruction: Instruction, pc: int, read_registers: frozenset[str]) -> Step:
+def _bind(context: Context, prepared: Prepared, instruction: Instruction, pc: int) -> Step:
     opcode = instruction.parts[0]
     if opcode in MEMORY_OPCODES:
-        return access.bind(context, instruction, pc, read_registers)
+        return access.bind(context, instruction, pc, prepared.read)
     if opcode == "activemask" or is_warp_sync(instruction):
         return warp.bind(context, instruction, pc)
     if opcode in _NOTHING:
@@ -67,7 +68,7 @@ def _bind(context: Context, instruction: Instruction, pc: int, read_registers: f
         return lambda group: context.fence(numbers[group.index], pc)
     if opcode == "isspacep":
         return _is_space(context.state, instruction)
-    return bind_alu(context.state, decode(instruction))
+    return bind_alu(context.state, prepared.decoded(pc))
 
 
 def _is_space(state: State, instruction: Instruction) -> Step:
@@ -166,17 +167,3 @@ def _general_step(function: Any, targets: list[Array | None], sources: list[Any]
                 np.copyto(target, result, where=group.mask, casting="unsafe")
 
     return step
-
-
-def registers_read(instructions: tuple[Instruction, ...]) -> frozenset[str]:
-    """Registers that some instruction reads; an atomic whose result is in none of them is a reduction."""
-    names: set[str] = set()
-    for one in instructions:
-        if one.guard is not None:
-            names.add(one.guard.register.name if isinstance(one.guard, Negated) else one.guard.name)
-        writes_first = one.parts[0] not in ("st", "red", "bra", "brx", "bar", "barrier")
-        for position, operand in enumerate(one.operands):
-            if position == 0 and writes_first:
-                continue
-            names.update(register_names(operand))
-    return frozenset(names)

@@ -26,6 +26,8 @@ class Bounds:
         self.constants, self.parameter_bytes = constants, parameters
         self.log = FaultLog()
         self.starts, self.ends = memory.limits()
+        # From an address in an allocation to the byte of the arena behind it.
+        self.leads = self.starts - np.array([one.start for one in memory.allocations], dtype=np.int64)
         # The allocation that all lanes of the latest global access share, or -1.
         self.allocation = -1
 
@@ -54,6 +56,12 @@ class Bounds:
         self.allocation = -1
         wrong = (which < 0) | (addresses + bytes > (self.ends[which] if len(self.ends) else 0))
         return np.asarray(wrong) if wrong.any() else None
+
+    def backing(self, addresses: Array) -> Array:
+        """The bytes of the arena behind global addresses, which `outside` has found to lie in allocations."""
+        if self.allocation >= 0:
+            return np.asarray(addresses - self.leads[self.allocation])
+        return np.asarray(addresses - self.leads[np.searchsorted(self.starts, addresses, side="right") - 1])
 
     def _variable_span(self, name: str) -> tuple[int, int]:
         """Start and end of a shared variable; one that the launch sizes reaches to the end."""

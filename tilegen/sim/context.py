@@ -11,7 +11,7 @@ import numpy.typing as npt
 from tilegen.sim.bounds import Bounds
 from tilegen.sim.faults import Fault, FaultKind
 from tilegen.sim.form import Form
-from tilegen.sim.memory import GLOBAL_BASE, Memory
+from tilegen.sim.memory import Allocation, Memory
 from tilegen.sim.provenance import Provenance
 from tilegen.sim.report import Access, AccessCounters, Space
 from tilegen.sim.shadow import FIRST, PRIOR, STEP_SHIFT, THREAD_MASK, Actors, Conflicts, Shadow
@@ -38,8 +38,8 @@ class Context(Bounds):
         checks: bool,
     ) -> None:
         super().__init__(state, memory, constants, parameters)
-        # What each memory instruction has counted, asked for at the end.
-        self.counted: list[Callable[[], list[AccessCounters]]] = []
+        # What the memory instruction at each position has counted, asked for at the end.
+        self.counted: dict[int, Callable[[], list[AccessCounters]]] = {}
         self.checks = checks
         self.step = 0
         self.step_pc: list[int] = [0]
@@ -60,13 +60,12 @@ class Context(Bounds):
         size = 1 << self.global_shift
         for one in self.memory.allocations:
             if not one.initialised and one.size:
-                first, last = self._granules(one.address, one.size)
+                first, last = self._granules(one)
                 stored = self.memory.stored[first * size : last * size].reshape(-1, size).any(axis=1)
                 self.global_shadow.writes[first:last][stored] = PRIOR
 
-    def _granules(self, address: int, size: int) -> tuple[int, int]:
-        start = address - GLOBAL_BASE
-        return start >> self.global_shift, -(-(start + size) >> self.global_shift)
+    def _granules(self, one: Allocation) -> tuple[int, int]:
+        return one.start >> self.global_shift, -(-(one.start + one.size) >> self.global_shift)
 
     def finish(self) -> None:
         """Tells the memory which bytes were stored."""
@@ -75,11 +74,10 @@ class Context(Bounds):
         size = 1 << self.global_shift
         for one in self.memory.allocations:
             if one.size:
-                first, last = self._granules(one.address, one.size)
+                first, last = self._granules(one)
                 touched = np.repeat(self.global_shadow.writes[first:last] >= FIRST, size)
-                start = one.address - GLOBAL_BASE
-                offset = start - first * size
-                self.memory.stored[start : start + one.size] |= touched[offset : offset + one.size]
+                offset = one.start - first * size
+                self.memory.stored[one.start : one.start + one.size] |= touched[offset : offset + one.size]
 
     def next_step(self, pc: int) -> int:
         self.step += 1
@@ -96,7 +94,7 @@ class Context(Bounds):
         writes = form.access is not Access.LOAD
         if not self.checks:
             if space is Space.GLOBAL and writes:
-                flat = addresses - GLOBAL_BASE
+                flat = self.backing(addresses)
                 for byte in range(form.bytes):
                     self.memory.stored[flat + byte] = True
             return
@@ -113,7 +111,7 @@ class Context(Bounds):
             if writes and known:
                 self.writable.add(self.allocation)
             shadow, shift = self.global_shadow, self.global_shift
-            granules = (addresses - GLOBAL_BASE) >> shift
+            granules = self.backing(addresses) >> shift
         else:
             written_to = fresh = True
             shadow, shift = self.shared_shadow, self.shared_shift

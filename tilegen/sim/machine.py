@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,9 +11,10 @@ import numpy.typing as npt
 
 from tilegen.sim import barriers, warp
 from tilegen.sim.alu import DTYPES
-from tilegen.sim.bind import Step, bind, is_control, is_warp_sync, registers_read
+from tilegen.sim.bind import Step, bind, is_control, is_warp_sync
 from tilegen.sim.context import Context
 from tilegen.sim.faults import FaultKind, RunawayLimit, UnsupportedInstruction
+from tilegen.sim.prepare import Prepared
 from tilegen.sim.ptx import Immediate, Instruction, Operand
 from tilegen.sim.state import Group
 
@@ -35,10 +37,10 @@ class Segment:
 
 
 class Machine:
-    """Binds a program once and runs it over any number of chunks."""
+    """Runs a program over any number of chunks; code is bound to the launch when it is first reached."""
 
-    def __init__(self, context: Context, max_instructions: int) -> None:
-        self.context, self.state = context, context.state
+    def __init__(self, context: Context, prepared: Prepared, max_instructions: int) -> None:
+        self.context, self.state, self.prepared = context, context.state, prepared
         self.program = context.state.program
         self.budget = max_instructions
         self.thread_instructions = 0
@@ -49,16 +51,32 @@ class Machine:
         self.waiting: dict[int, Array] = {}
         self.parked: dict[int, Array] = {}
         self.steps: dict[int, Step] = {}
-        self.guards: dict[int, Any] = {}
+        self.guards: dict[int, Callable[[], Any]] = {}
         self.turns = 0
-        read = registers_read(self.program.instructions)
+
+    def bind_all(self) -> None:
+        """Binds all code at once. Raises UnsupportedInstruction for what no launch of the program can run."""
         for pc, instruction in enumerate(self.program.instructions):
             if is_control(instruction) and instruction.guard is not None:
-                self.guards[pc] = warp.predicate(self.state, instruction.guard)
+                self._guard(pc)
             if is_control(instruction) and not is_warp_sync(instruction):
                 self._validate(instruction)
-                continue
-            self.steps[pc] = bind(context, instruction, pc, read)
+            else:
+                self._step(pc)
+
+    def _step(self, pc: int) -> Step:
+        found = self.steps.get(pc)
+        if found is None:
+            found = self.steps[pc] = bind(self.context, self.prepared, pc)
+        return found
+
+    def _guard(self, pc: int) -> Callable[[], Any]:
+        found = self.guards.get(pc)
+        if found is None:
+            guard = self.program.instructions[pc].guard
+            assert guard is not None
+            found = self.guards[pc] = warp.predicate(self.state, guard)
+        return found
 
     def _validate(self, instruction: Instruction) -> None:
         opcode, parts = instruction.parts[0], instruction.parts
@@ -113,7 +131,7 @@ class Machine:
             if is_control(instruction):
                 control: Instruction | None = instruction
                 break
-            steps.append(self.steps[at])
+            steps.append(self._step(at))
             if self.program.follows[at] != at + 1 or at + 1 in self.program.starts:
                 control = None
                 break
@@ -157,7 +175,7 @@ class Machine:
         mask = group.mask
         follow = self.program.follows[pc]
         if instruction.guard is not None:
-            taken = mask & self.guards[pc]()
+            taken = mask & self._guard(pc)()
             rest = mask & ~taken
             if rest.any():
                 self._continue(follow, rest)
@@ -196,7 +214,7 @@ class Machine:
     def _warp_sync(self, pc: int, instruction: Instruction, group: Group) -> None:
         mask = group.mask
         if instruction.guard is not None:
-            taken = mask & self.guards[pc]()
+            taken = mask & self._guard(pc)()
             if (mask & ~taken).any():
                 self._continue(self.program.follows[pc], mask & ~taken)
             mask = taken
@@ -220,7 +238,7 @@ class Machine:
     def _finish_sync(self, pc: int, mask: Array) -> None:
         count = int(np.count_nonzero(mask))
         if count:
-            self.steps[pc](Group(mask, count, self.state.live))
+            self._step(pc)(Group(mask, count, self.state.live))
             self._continue(self.program.follows[pc], mask)
 
     def _release_warps(self) -> bool:

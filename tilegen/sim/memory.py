@@ -21,18 +21,22 @@ _ALIGN = 256
 
 @dataclass(frozen=True, slots=True)
 class Allocation:
-    """`address` is virtual; `size` in bytes. Bytes of one that is not initialised must be written before read."""
+    """`address` is virtual; `size` in bytes; `start` is where its bytes lie in the arena.
+
+    Bytes of one that is not initialised must be written before read.
+    """
 
     name: str
     address: int
     size: int
     initialised: bool
+    start: int
 
 
 class Memory:
     """A set of named global allocations with guard zones of 1 MiB around each.
 
-    The backing array spans guards too, but untouched pages of it cost nothing.
+    The arena holds the bytes of the allocations alone, not the guards.
     """
 
     def __init__(self) -> None:
@@ -42,6 +46,7 @@ class Memory:
         # Addresses of the `.global` variables of modules; the module object itself is the key, and kept alive.
         self.variables: dict[tuple[object, str], int] = {}
         self._end = GUARD
+        self._used = 0
 
     def allocate(
         self, name: str, data: npt.NDArray[Any] | int, *, initialised: bool = True, misalign: int = 0
@@ -59,10 +64,13 @@ class Memory:
             raise ValueError("size and misalign must not be negative")
         offset = -(-self._end // _ALIGN) * _ALIGN + misalign
         self._end = offset + size + GUARD
-        self._grow(self._end)
+        # As misaligned in the arena as its address is.
+        start = -(-self._used // _ALIGN) * _ALIGN + misalign
+        self._used = start + size
+        self._grow(self._used)
         if content is not None and size:
-            self.arena[offset : offset + size] = content.reshape(-1).view(np.uint8)
-        self.allocations.append(Allocation(name, GLOBAL_BASE + offset, size, initialised))
+            self.arena[start : start + size] = content.reshape(-1).view(np.uint8)
+        self.allocations.append(Allocation(name, GLOBAL_BASE + offset, size, initialised, start))
         return GLOBAL_BASE + offset
 
     def _grow(self, needed: int) -> None:
@@ -76,8 +84,7 @@ class Memory:
         self.arena, self.stored = arena, stored
 
     def _span(self, one: Allocation) -> slice:
-        start = one.address - GLOBAL_BASE
-        return slice(start, start + one.size)
+        return slice(one.start, one.start + one.size)
 
     def find(self, name: str) -> Allocation:
         for one in self.allocations:

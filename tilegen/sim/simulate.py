@@ -15,6 +15,7 @@ from tilegen.sim.faults import Fault, FaultKind, Index3, RunawayLimit, Simulatio
 from tilegen.sim.machine import Machine
 from tilegen.sim.memory import GLOBAL_BASE, WINDOW_BITS, Memory
 from tilegen.sim.parse import parse
+from tilegen.sim.prepare import Prepared
 from tilegen.sim.program import Program, build
 from tilegen.sim.provenance import UNKNOWN, Provenance, trace
 from tilegen.sim.ptx import PtxModule, Variable
@@ -40,17 +41,17 @@ class Module:
     """Parsed PTX; kernels are prepared when first simulated and kept."""
 
     ptx: PtxModule
-    programs: dict[str, tuple[Program, Provenance]] = field(default_factory=dict)
+    programs: dict[str, Prepared] = field(default_factory=dict)
 
     @property
     def entries(self) -> tuple[str, ...]:
         return tuple(name for name, one in self.ptx.functions.items() if one.is_entry)
 
-    def program(self, entry: str) -> tuple[Program, Provenance]:
-        """The kernel in executable order, and where its addresses come from."""
+    def program(self, entry: str) -> Prepared:
+        """The kernel in executable order, and what its launches share."""
         if entry not in self.programs:
             program = build(self.ptx, entry)
-            self.programs[entry] = program, trace(program)
+            self.programs[entry] = Prepared(program, trace(program))
         return self.programs[entry]
 
 
@@ -78,7 +79,8 @@ def simulate(
     `max_instructions` counts thread-instructions, a step of few threads as 256; at the limit the launch stops with
     a `RUNAWAY` fault.
     """
-    program, provenance = module.program(entry)
+    prepared = module.program(entry)
+    program, provenance = prepared.program, prepared.provenance
     _check_launch(launch, program)
     parameters = _pack(program, arguments)
     symbols, constants = _place_variables(module, memory)
@@ -101,8 +103,9 @@ def simulate(
         _writable(program, provenance, memory, parameters, symbols),
         checks,
     )
-    machine = Machine(context, DEFAULT_LIMIT if max_instructions is None else max_instructions)
+    machine = Machine(context, prepared, DEFAULT_LIMIT if max_instructions is None else max_instructions)
     with np.errstate(all="ignore"):
+        _check_program(prepared, symbols)
         try:
             for first in range(0, blocks, chunk):
                 machine.run(first, min(chunk, blocks - first))
@@ -115,9 +118,21 @@ def simulate(
                 )
             )
     context.finish()
-    accesses = tuple(counts for counted in context.counted for counts in counted())
+    accesses = tuple(counts for pc in sorted(context.counted) for counts in context.counted[pc]())
     counters = total(accesses, machine.barrier_count, machine.warp_instructions, machine.thread_instructions)
     return Report(tuple(context.log), counters, accesses, machine.thread_instructions)
+
+
+def _check_program(prepared: Prepared, symbols: dict[str, int]) -> None:
+    """Refuses a program with an instruction outside the repertoire, whether or not a launch reaches it."""
+    if prepared.checked:
+        return
+    program = prepared.program
+    nothing = np.zeros(0, dtype=np.uint8)
+    state = State(program, (1, 1, 1), (32, 1, 1), 1, program.static_shared, b"", symbols.__getitem__)
+    context = Context(state, Memory(), nothing, nothing, prepared.provenance, set(), False)
+    Machine(context, prepared, 0).bind_all()
+    prepared.checked = True
 
 
 def _check_launch(launch: Launch, program: Program) -> None:

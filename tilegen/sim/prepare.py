@@ -1,0 +1,48 @@
+"""What all launches of a program share: where its addresses come from, which registers it reads, decoded arithmetic."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from tilegen.sim.alu import Alu
+from tilegen.sim.decode import decode
+from tilegen.sim.program import Program
+from tilegen.sim.provenance import Provenance
+from tilegen.sim.ptx import Instruction, Negated, register_names
+
+
+@dataclass(eq=False)
+class Prepared:
+    """A program in executable order. `checked`: every instruction is known to bind."""
+
+    program: Program
+    provenance: Provenance
+    checked: bool = False
+    _decoded: dict[int, Alu] = field(default_factory=dict)
+
+    @cached_property
+    def read(self) -> frozenset[str]:
+        """Registers that some instruction reads; an atomic whose result is in none of them is a reduction."""
+        return registers_read(self.program.instructions)
+
+    def decoded(self, pc: int) -> Alu:
+        """What the arithmetic instruction at a position does; raises `UnsupportedInstruction`."""
+        found = self._decoded.get(pc)
+        if found is None:
+            found = self._decoded[pc] = decode(self.program.instructions[pc])
+        return found
+
+
+def registers_read(instructions: tuple[Instruction, ...]) -> frozenset[str]:
+    """Registers that some instruction reads."""
+    names: set[str] = set()
+    for one in instructions:
+        if one.guard is not None:
+            names.add(one.guard.register.name if isinstance(one.guard, Negated) else one.guard.name)
+        writes_first = one.parts[0] not in ("st", "red", "bra", "brx", "bar", "barrier")
+        for position, operand in enumerate(one.operands):
+            if position == 0 and writes_first:
+                continue
+            names.update(register_names(operand))
+    return frozenset(names)
