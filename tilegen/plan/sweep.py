@@ -72,6 +72,7 @@ def distribute_as_written(
         coordinates[axis] = base + _serial(axis, -(-count // width), loops) * width
         if count % width:
             limits.append((coordinates[axis], count))
+    limits += [(thread_digit(axis), 1) for axis, count in threads if count > 1 and axis not in coordinates]
     return _sweep(digits, loops, coordinates, limits, run)
 
 

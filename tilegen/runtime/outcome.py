@@ -32,6 +32,7 @@ class Options:
     `strides`: tensor to strides in elements, where the spec says `*`. `misalign`: pointer to bytes past its alignment.
     `poison`: byte that outputs and gaps hold before the launch. `index`: `int` or `long long` whatever would be chosen.
     `checks`: look for races and reads of what was never written (simulator). `initial`: content of an output before.
+    `alone`: compile no other kernel of the program than the one launched (simulator).
     """
 
     strides: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
@@ -40,6 +41,7 @@ class Options:
     index: str | None = None
     checks: bool = True
     initial: Mapping[str, Array] = field(default_factory=dict)
+    alone: bool = False
 
 
 PLAIN = Options()
@@ -216,13 +218,17 @@ def index_types(program: Program) -> tuple[str, ...]:
             return ("int", "long long")
 
 
-def compile_program(program: Program, source: str | None = None) -> Compiled:
-    """All variants of a program with all its index types, in one compilation. `source`: instead of the program's."""
-    entries = tuple(
-        program.rendered.entry(number, index)
-        for number in range(len(program.plans))
-        for index in index_types(program)
-    )
+def compile_program(
+    program: Program, source: str | None = None, entries: tuple[str, ...] | None = None
+) -> Compiled:
+    """All variants of a program with all its index types (or the `entries` given), in one compilation. `source`:
+    instead of the program's."""
+    if entries is None:
+        entries = tuple(
+            program.rendered.entry(number, index)
+            for number in range(len(program.plans))
+            for index in index_types(program)
+        )
     return _compile(
         program.source if source is None else source, program.target, entries, program.kernel.name
     )

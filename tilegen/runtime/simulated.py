@@ -56,7 +56,14 @@ def simulate_program(
     Raises LaunchRefused for arguments that the schedule or the spec forbids, CompileError, SimulationError.
     """
     arguments = place(program, sizes, arrays, scalars, options)
-    run = simulate_buffers(program, arguments, index=options.index, source=source, checks=options.checks)
+    run = simulate_buffers(
+        program,
+        arguments,
+        index=options.index,
+        source=source,
+        checks=options.checks,
+        alone=options.alone,
+    )
     lines = LineMap(program, source)
     outputs, written = gather(program, arguments, run.contents, run.written)
     faults = run.report.faults if run.report is not None else ()
@@ -86,8 +93,12 @@ def simulate_buffers(
     source: str | None = None,
     checks: bool = True,
     max_instructions: int | None = None,
+    alone: bool = False,
 ) -> BufferRun:
-    """Run `program` once on buffers of bytes. `index`: the index type, whatever the launcher would choose."""
+    """Run `program` once on buffers of bytes. `index`: the index type, whatever the launcher would choose.
+
+    `alone`: compile the one kernel that is launched.
+    """
     memory = Memory()
     addresses = {}
     for pointer, buffer in arguments.buffers.items():
@@ -100,7 +111,7 @@ def simulate_buffers(
     if shape is not None:
         if index is not None and index != shape.index:
             shape = replace(shape, index=index, entry=program.rendered.entry(shape.plan, index))
-        compiled = compile_program(program, source)
+        compiled = compile_program(program, source, (shape.entry,) if alone else None)
         values = [parameter_value(p, program, arguments, addresses) for p in shape.parameters]
         limit = {} if max_instructions is None else {"max_instructions": max_instructions}
         report = simulate(

@@ -140,24 +140,21 @@ class _Chooser:
         accesses += [
             a for a in self.nest.load_accesses() if a.checked or self.row in memory_order(self.nest, a)
         ]
-        widest = max(_VECTOR_BYTES // min(_VECTOR_BYTES, self.size(a)) for a in accesses)
-        tile = self._run_of_output(_THREADS * widest * 2)
-        widths: dict[str, int] = {}
-        strided = False
-        for access in accesses:
-            strided |= not access.checked and contiguous_axis(self.nest, access) != self.row
-            if not access.checked and contiguous_axis(self.nest, access) != self.row:
-                continue  # read at a stride in any case
-            width = self.width(access, tile, tail=True)
-            widths[self.tensor(access)] = min(width, widths.get(self.tensor(access), width))
-        if min(widths.values(), default=1) == 1:
-            # A load that cannot follow would be read at a stride: single elements keep all accesses side by side.
-            widths, tile = {}, self._run_of_output(_THREADS * 4)
-        elif strided:
-            # Each lane of a vector costs a strided access: two of them hide as much latency in fewer registers.
-            widths = {t: min(w, 2) for t, w in widths.items()}
-            tile = self._run_of_output(_THREADS * 2)
-        return self._schedule(tile, widths, ())
+        most = _VECTOR_BYTES // min(_VECTOR_BYTES, max(self.size(a) for a in accesses))
+        tile = self._run_of_output(_THREADS * most * 2)
+        follow = [a for a in accesses if a.checked or contiguous_axis(self.nest, a) == self.row]
+        # All of one width: a narrower access would be made several times, each at a stride.
+        width = min((self.width(a, tile, tail=True) for a in follow), default=1)
+        width = min(width, most)
+        strided = {self.tensor(a) for a in accesses if a not in follow}
+        if strided:
+            # Neighbouring lanes read at a stride in any case. Where the elements between are read too (members of a
+            # struct), two lanes per thread hide latency; elsewhere they would fetch sectors twice.
+            several = all(sum(self.tensor(a) == t for a in accesses) > 1 for t in strided)
+            width = min(width, 2 if several else 1)
+        steps = 1 if strided and width > 1 else 2 if width > 1 else 4
+        tile = self._run_of_output(_THREADS * width * steps)
+        return self._schedule(tile, {self.tensor(a): width for a in follow}, ())
 
     def _run_of_output(self, points: int) -> dict[str, int]:
         extent = self.extent(self.row)
@@ -270,7 +267,8 @@ class _Chooser:
                 continue
             fast = contiguous_axis(self.nest, access)
             linear = all(coefficient(access, a.name) is not None for a in self.nest.axes)
-            if fast is not None and fast != self.row and linear:
+            across = fast is not None and fast != self.row and self.row in memory_order(self.nest, access)
+            if across and linear:
                 found[tensor] = access
         return found
 

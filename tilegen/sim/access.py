@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -12,14 +13,17 @@ import numpy.typing as npt
 from tilegen.sim import atomics, counters
 from tilegen.sim.context import Context
 from tilegen.sim.faults import FaultKind
-from tilegen.sim.form import Form, parse_form, refuse
+from tilegen.sim.form import Form, refuse
 from tilegen.sim.memory import WINDOW_BITS
+from tilegen.sim.prepare import Prepared
 from tilegen.sim.ptx import Address, Discard, Instruction, Operand, Register, Symbol, Vector
 from tilegen.sim.report import Access, AccessCounters, Space
 from tilegen.sim.state import Group
 
 Array = npt.NDArray[Any]
 
+# Lanes of an access whose counts are kept.
+_FEW = 1 << 11
 _WINDOW_SPACE = {1: Space.SHARED, 2: Space.LOCAL, 3: Space.CONST, 4: Space.PARAM}
 
 
@@ -205,20 +209,22 @@ class MemoryOperation:
             rows = placed.reshape(-1, 32)
         tally.requests += len(rows)
         tally.lanes += group.count
-        bytes, is_load = self.form.bytes, self.form.access is Access.LOAD
         if space is Space.LOCAL:
             # The hardware interleaves local memory by lane; its sectors are not modelled.
             return
-        if space is not Space.SHARED:
-            tally.sectors += int(counters.global_sectors(rows, active, bytes).sum())
-            tally.ideal += int(counters.global_ideal(active, bytes).sum())
-            return
-        wavefronts = counters.shared_wavefronts(rows, active, bytes, is_load)
-        groups = counters.access_groups(active, bytes)
-        tally.wavefronts += int(wavefronts.sum())
-        tally.groups += int(groups.sum())
-        tally.ideal += int(counters.shared_ideal(active, bytes, wavefronts).sum())
-        tally.bank_conflicts += int(np.maximum(wavefronts - groups, 0).sum())
+        form = self.form
+        if rows.size <= _FEW:
+            # Only distances count, past whole wavefronts: the like is met again and again in unrolled code.
+            near = (rows - (rows[0, 0] & ~127)).tobytes()
+            counts = _few_counts(space is Space.SHARED, near, active.tobytes(), form.bytes, form.access)
+        else:
+            counts = _counts(space is Space.SHARED, rows, active, form.bytes, form.access)
+        sectors, ideal, wavefronts, groups, bank_conflicts = counts
+        tally.sectors += sectors
+        tally.ideal += ideal
+        tally.wavefronts += wavefronts
+        tally.groups += groups
+        tally.bank_conflicts += bank_conflicts
 
     def counts(self) -> list[AccessCounters]:
         """What was counted, one entry per space that was met."""
@@ -241,15 +247,37 @@ class MemoryOperation:
         ]
 
 
+def _counts(
+    shared: bool, rows: Array, active: Array, bytes: int, access: Access
+) -> tuple[int, int, int, int, int]:
+    """Sectors, ideal, wavefronts, groups and bank conflicts of one access by these warps."""
+    if not shared:
+        sectors = int(counters.global_sectors(rows, active, bytes).sum())
+        return sectors, int(counters.global_ideal(active, bytes).sum()), 0, 0, 0
+    wavefronts = counters.shared_wavefronts(rows, active, bytes, access is Access.LOAD)
+    groups = counters.access_groups(active, bytes)
+    ideal = int(counters.shared_ideal(active, bytes, wavefronts).sum())
+    conflicts = int(np.maximum(wavefronts - groups, 0).sum())
+    return 0, ideal, int(wavefronts.sum()), int(groups.sum()), conflicts
+
+
+@lru_cache(maxsize=1 << 11)
+def _few_counts(
+    shared: bool, rows: bytes, active: bytes, width: int, access: Access
+) -> tuple[int, int, int, int, int]:
+    addresses = np.frombuffer(rows, dtype=np.int64).reshape(-1, 32)
+    return _counts(shared, addresses, np.frombuffer(active, dtype=np.bool_).reshape(-1, 32), width, access)
+
+
 def _log2(size: int) -> int:
     return size.bit_length() - 1
 
 
 def bind(
-    context: Context, instruction: Instruction, pc: int, read_registers: frozenset[str]
+    context: Context, prepared: Prepared, instruction: Instruction, pc: int
 ) -> Callable[[Group], None]:
     """Binds a memory instruction to the launch's registers."""
-    form = parse_form(instruction)
+    form = prepared.form(pc)
     operands = list(instruction.operands)
     target: Operand = Discard()
     if form.access is Access.LOAD or instruction.parts[0] == "atom":
@@ -265,7 +293,7 @@ def bind(
     ):
         return _call_parameter(context, form, target, operands, address)
     targets = target.items if isinstance(target, Vector) else (target,)
-    need_old = any(isinstance(one, Register) and one.name in read_registers for one in targets)
+    need_old = any(isinstance(one, Register) and one.name in prepared.read for one in targets)
     values: tuple[Any, ...] = ()
     if form.access is not Access.LOAD:
         given = operands[0].items if isinstance(operands[0], Vector) else (operands[0],)

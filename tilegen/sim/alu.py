@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tilegen.sim import conversion, floating
-from tilegen.sim.ptx import Operand, Register
+from tilegen.sim.ptx import Negated, Operand, Register
 
 Array = npt.NDArray[Any]
 Function = Callable[..., Any]
@@ -40,6 +40,20 @@ class Alu:
     sources: tuple[tuple[Operand, np.dtype[Any]], ...]
     destinations: tuple[tuple[Operand, np.dtype[Any]], ...]
     direct: bool = False
+
+
+def without_negations(alu: Alu) -> Alu:
+    """The same with the function taking its negated sources as they are."""
+    negated = [isinstance(one, Negated) for one, _ in alu.sources]
+    if not any(negated):
+        return alu
+    plain = alu.function
+
+    def function(*args: Any) -> Any:
+        return plain(*(~a if flip else a for a, flip in zip(args, negated, strict=True)))
+
+    sources = tuple((one.register if isinstance(one, Negated) else one, kind) for one, kind in alu.sources)
+    return Alu(function, sources, alu.destinations)
 
 
 Handler = Callable[[tuple[str, ...], tuple[Operand, ...]], Alu]

@@ -54,7 +54,7 @@ def bind(context: Context, prepared: Prepared, pc: int) -> Step:
 def _bind(context: Context, prepared: Prepared, instruction: Instruction, pc: int) -> Step:
     opcode = instruction.parts[0]
     if opcode in MEMORY_OPCODES:
-        return access.bind(context, instruction, pc, prepared.read)
+        return access.bind(context, prepared, instruction, pc)
     if opcode == "activemask" or is_warp_sync(instruction):
         return warp.bind(context, instruction, pc)
     if opcode in _NOTHING:
@@ -95,17 +95,9 @@ def _guarded(context: Context, step: Step, guard: Register | Negated) -> Step:
 
 
 def bind_alu(state: State, alu: Alu) -> Step:
-    """Three ways to run: all lanes in place, most lanes through a mask, few lanes gathered."""
+    """Three ways to run: all lanes in place, most lanes through a mask, few lanes gathered. No source is negated."""
     function = alu.function
-    negated = [isinstance(one, Negated) for one, _ in alu.sources]
-    if any(negated):
-        plain = function
-
-        def function(*args: Any) -> Any:
-            return plain(*(~a if flip else a for a, flip in zip(args, negated, strict=True)))
-
-    operands = [one.register if isinstance(one, Negated) else one for one, _ in alu.sources]
-    sources = [state.source(one, kind) for one, (_, kind) in zip(operands, alu.sources, strict=True)]
+    sources = [state.source(one, kind) for one, kind in alu.sources]
     targets = [state.destination(one, kind) for one, kind in alu.destinations]
     if len(targets) == 1:
         target = targets[0]
@@ -113,8 +105,7 @@ def bind_alu(state: State, alu: Alu) -> Step:
             return lambda group: None
         if function is copy:
             return _copy_step(target, sources[0])
-        direct = alu.direct and not any(negated) and any(np.ndim(one) for one in sources)
-        if direct and target.dtype == alu.destinations[0][1]:
+        if alu.direct and target.dtype == alu.destinations[0][1] and any(one.ndim for one in sources):
             return _direct_step(function, target, sources)
     return _general_step(function, targets, sources)
 

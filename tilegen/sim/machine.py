@@ -14,7 +14,7 @@ from tilegen.sim.alu import DTYPES
 from tilegen.sim.bind import Step, bind, is_control, is_warp_sync
 from tilegen.sim.context import Context
 from tilegen.sim.faults import FaultKind, RunawayLimit, UnsupportedInstruction
-from tilegen.sim.prepare import Prepared
+from tilegen.sim.prepare import Prepared, Stretch
 from tilegen.sim.ptx import Immediate, Instruction, Operand
 from tilegen.sim.state import Group
 
@@ -124,20 +124,24 @@ class Machine:
         found = self.segments.get(pc)
         if found is not None:
             return found
-        steps: list[Step] = []
+        stretch = self.prepared.stretches.get(pc)
+        if stretch is None:
+            stretch = self.prepared.stretches[pc] = self._stretch(pc)
+        steps = tuple(self._step(at) for at in range(pc, pc + stretch.steps))
+        found = self.segments[pc] = Segment(
+            steps, stretch.end, stretch.control, self.program.follows[stretch.end]
+        )
+        return found
+
+    def _stretch(self, pc: int) -> Stretch:
         at = pc
         while True:
             instruction = self.program.instructions[at]
             if is_control(instruction):
-                control: Instruction | None = instruction
-                break
-            steps.append(self._step(at))
+                return Stretch(at - pc, at, instruction)
             if self.program.follows[at] != at + 1 or at + 1 in self.program.starts:
-                control = None
-                break
+                return Stretch(at + 1 - pc, at, None)
             at += 1
-        found = self.segments[pc] = Segment(tuple(steps), at, control, self.program.follows[at])
-        return found
 
     def _run_segment(self, pc: int, group: Group) -> None:
         segment = self._segment(pc)

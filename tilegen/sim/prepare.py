@@ -5,11 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from tilegen.sim.alu import Alu
+from tilegen.sim.alu import Alu, without_negations
 from tilegen.sim.decode import decode
+from tilegen.sim.form import Form, parse_form
 from tilegen.sim.program import Program
 from tilegen.sim.provenance import Provenance
 from tilegen.sim.ptx import Instruction, Negated, register_names
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """Straight code: `steps` instructions from a position, then at `end` a control instruction or the last of them."""
+
+    steps: int
+    end: int
+    control: Instruction | None
 
 
 @dataclass(eq=False)
@@ -19,7 +29,10 @@ class Prepared:
     program: Program
     provenance: Provenance
     checked: bool = False
+    # Filled by the machine: the straight code that starts at a position.
+    stretches: dict[int, Stretch] = field(default_factory=dict)
     _decoded: dict[int, Alu] = field(default_factory=dict)
+    _forms: dict[int, Form] = field(default_factory=dict)
 
     @cached_property
     def read(self) -> frozenset[str]:
@@ -30,7 +43,14 @@ class Prepared:
         """What the arithmetic instruction at a position does; raises `UnsupportedInstruction`."""
         found = self._decoded.get(pc)
         if found is None:
-            found = self._decoded[pc] = decode(self.program.instructions[pc])
+            found = self._decoded[pc] = without_negations(decode(self.program.instructions[pc]))
+        return found
+
+    def form(self, pc: int) -> Form:
+        """The form of the memory instruction at a position; raises `UnsupportedInstruction`."""
+        found = self._forms.get(pc)
+        if found is None:
+            found = self._forms[pc] = parse_form(self.program.instructions[pc])
         return found
 
 

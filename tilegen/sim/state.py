@@ -6,6 +6,7 @@ Lanes are ordered block by block, each block padded to whole warps, so lane // 3
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
@@ -93,6 +94,7 @@ class State:
         self.local = np.zeros(self.lanes * self.local_stride, dtype=np.uint8)
         self.local_base = self.lane_number * self.local_stride
         self.registers: dict[str, Array] = {}
+        self._sources: dict[tuple[str, np.dtype[Any]], Any] = {}
         self.call_storage = {
             name: np.zeros((self.lanes, size), dtype=np.uint8)
             for name, size in program.call_parameters.items()
@@ -159,38 +161,43 @@ class State:
             kind = self.program.registers.get(name, "pred" if name == "%cc" else "")
             if not kind:
                 raise SimulationError(f"unknown register {name}")
-            dtype: np.dtype[Any] = np.dtype("?") if kind == "pred" else _REGISTER_DTYPE[type_size(kind)]
-            found = self.registers[name] = np.zeros(self.lanes, dtype=dtype)
+            found = self.registers[name] = np.zeros(self.lanes, dtype=_register_dtype(kind))
         return found
 
     def source(self, operand: Operand, kind: np.dtype[Any]) -> Any:
         """What an instruction reads: an array over lanes viewed as `kind`, or a NumPy scalar."""
-        match operand:
-            case Immediate(value):
-                return _constant(value, kind)
-            case Symbol(name, offset):
-                return _constant(self.symbol(name) + offset, kind)
-            case Register(name):
-                if name not in self.program.registers and name != "%cc":
-                    if name == "WARP_SZ":
-                        return _constant(32, kind)
-                    special = self._special.get(name)
-                    if special is None:
-                        raise SimulationError(f"unknown special register {name}")
-                    return (
-                        _narrow_view(special, kind) if isinstance(special, np.ndarray) else kind.type(special)
-                    )
-                return _narrow_view(self.register(name), kind)
-            case _:
-                raise SimulationError(f"operand {operand} cannot be read here")
+        if isinstance(operand, Register):
+            key = operand.name, kind
+            found = self._sources.get(key)
+            if found is None:
+                found = self._sources[key] = self._read(operand.name, kind)
+            return found
+        if isinstance(operand, Immediate):
+            value = operand.value
+            return _integer(value, kind) if isinstance(value, int) else _constant(value, kind)
+        if isinstance(operand, Symbol):
+            return _integer(self.symbol(operand.name) + operand.offset, kind)
+        raise SimulationError(f"operand {operand} cannot be read here")
+
+    def _read(self, name: str, kind: np.dtype[Any]) -> Any:
+        if name in self.program.registers or name == "%cc":
+            return _narrow_view(self.register(name), kind)
+        if name == "WARP_SZ":
+            return _integer(32, kind)
+        special = self._special.get(name)
+        if special is None:
+            raise SimulationError(f"unknown special register {name}")
+        return _narrow_view(special, kind) if isinstance(special, np.ndarray) else kind.type(special)
 
     def destination(self, operand: Operand, kind: np.dtype[Any]) -> Array | None:
         """Where an instruction writes: a register viewed so that assigning `kind` extends it as PTX does."""
         if not isinstance(operand, Register):
             return None
         storage = self.register(operand.name)
-        if storage.dtype == kind or storage.dtype.itemsize == kind.itemsize:
-            return storage if storage.dtype == np.bool_ and kind == np.bool_ else storage.view(kind)
+        if storage.dtype == kind:
+            return storage
+        if storage.dtype.itemsize == kind.itemsize:
+            return storage.view(kind)
         if kind.kind in "iu" and storage.dtype.itemsize > kind.itemsize:
             return storage.view(np.dtype(f"{kind.kind}{storage.dtype.itemsize}"))
         raise SimulationError(f"register {operand.name} is too narrow for {kind}")
@@ -227,6 +234,16 @@ def parameter_offsets(program: Program) -> dict[str, int]:
     return offsets
 
 
+@cache
+def _register_dtype(kind: str) -> np.dtype[Any]:
+    return np.dtype("?") if kind == "pred" else _REGISTER_DTYPE[type_size(kind)]
+
+
+@lru_cache(maxsize=1 << 14)
+def _integer(value: int, kind: np.dtype[Any]) -> Any:
+    return _constant(value, kind)
+
+
 def _constant(value: int | float, kind: np.dtype[Any]) -> Any:
     if kind.kind == "f":
         if isinstance(value, int):
@@ -244,10 +261,10 @@ def _constant(value: int | float, kind: np.dtype[Any]) -> Any:
 
 def _narrow_view(storage: Array, kind: np.dtype[Any]) -> Array:
     """The low part of a register as `kind` (little endian)."""
-    if storage.dtype == np.bool_ or kind == np.bool_:
-        if storage.dtype != kind:
-            raise SimulationError("a predicate where a number is expected, or the reverse")
+    if storage.dtype == kind:
         return storage
+    if storage.dtype.kind == "b" or kind.kind == "b":
+        raise SimulationError("a predicate where a number is expected, or the reverse")
     if storage.dtype.itemsize == kind.itemsize:
         return storage.view(kind)
     if storage.dtype.itemsize < kind.itemsize:

@@ -23,11 +23,13 @@ class Verdict(Enum):
 @dataclass(frozen=True, slots=True)
 class Variation:
     """What a case does besides running on dense, aligned arrays. `strides`: the name of a way to lay out tensors whose
-    strides the caller chooses; `misaligned`: pointers moved by one element; `index`: a forced index type."""
+    strides the caller chooses; `misaligned`: pointers moved by one element; `index`: a forced index type; `fitted`: on
+    the program that a call gets whose `auto` knows the sizes."""
 
     misaligned: tuple[str, ...] = ()
     index: str | None = None
     strides: str | None = None
+    fitted: bool = False
 
     def __str__(self) -> str:
         parts = []
@@ -37,6 +39,8 @@ class Variation:
             parts.append("index=" + ("i64" if self.index == "long long" else "i32"))
         if self.strides is not None:
             parts.append(f"strides={self.strides}")
+        if self.fitted:
+            parts.append("fitted")
         return "-".join(parts)
 
 

@@ -53,7 +53,7 @@ class Suite:
         self.family, self.kernel, self.target = family, kernel, target
         self.where, self.shapes = where, shapes
         self._names = None if schedules is None else frozenset(schedules)
-        self._programs: dict[tuple[str, tuple[tuple[str, int], ...]], Program] = {}
+        self._programs: dict[object, Program] = {}
         self._wanted: dict[object, tuple[dict[str, Array], dict[str, Expected]]] = {}
         self._kept = 0
         self._metrics: dict[tuple[str, tuple[tuple[str, int], ...]], Metrics] = {}
@@ -89,14 +89,28 @@ class Suite:
         codes = {d.code for diagnostics in self.problems.values() for d in diagnostics}
         return not (self.problems and set(self.problems) == set(self.variants) and codes <= NOT_YET)
 
-    def program(self, schedule: str, overrides: Mapping[str, int] | None = None) -> Program:
-        """The program of a variant. Raises SpecError."""
-        key = (schedule, tuple(sorted((overrides or {}).items())))
+    def program(
+        self,
+        schedule: str,
+        overrides: Mapping[str, int] | None = None,
+        fitted: Mapping[str, int] | None = None,
+    ) -> Program:
+        """The program of a variant. `fitted`: sizes that `auto` fits its choice to. Raises SpecError."""
+        key = (
+            schedule,
+            tuple(sorted((overrides or {}).items())),
+            None if fitted is None else tuple(sorted(fitted.items())),
+        )
         if key not in self._programs:
             self._programs[key] = build(
-                self.kernel, self.variants[schedule], self.target, constants=overrides or None
+                self.kernel, self.variants[schedule], self.target, sizes=fitted, constants=overrides or None
             )
         return self._programs[key]
+
+    def program_of(self, case: Case) -> Program:
+        """The program that a case runs. Raises SpecError."""
+        fitted = self._sizes(case) if case.variation.fitted else None
+        return self.program(case.schedule, self.overrides(case), fitted)
 
     @cached_property
     def cases(self) -> tuple[Case, ...]:
@@ -116,7 +130,10 @@ class Suite:
         for test in self.family.tests:
             if any(types.get(name) != dtype for name, dtype in test.types):
                 continue
-            yield self._case(schedule, dict(test.sizes), test)
+            case = self._case(schedule, dict(test.sizes), test)
+            yield case
+            if schedule == AUTO and not test.on_gpu:
+                yield replace(case, variation=Variation(fitted=True))
 
     def _case(self, schedule: str, sizes: Mapping[str, int], test: Test | None = None) -> Case:
         scalars = scalar_values(self.kernel, dict(test.scalars) if test is not None else self._usual_scalars)
@@ -211,7 +228,7 @@ class Suite:
         return {s.name: s.default for s in self.kernel.sizes if s.default is not None} | dict(case.sizes)
 
     def _launch(self, case: Case) -> tuple[Program, Run, dict[str, Array], dict[str, Expected]]:
-        program = self.program(case.schedule, self.overrides(case))
+        program = self.program_of(case)
         inputs, wanted = self._reference(case)
         options = self._options(program, case)
         if self.where == "gpu":
@@ -234,7 +251,7 @@ class Suite:
             for buffer in layout(tensor, {**program.nest.constants, **self._sizes(case)}).buffers:
                 if buffer.pointer in variation.misaligned:
                     misalign[buffer.pointer] = buffer.granule
-        return Options(strides=strides, misalign=misalign, index=variation.index)
+        return Options(strides=strides, misalign=misalign, index=variation.index, alone=variation.fitted)
 
     def _reference(self, case: Case) -> tuple[dict[str, Array], dict[str, Expected]]:
         """Inputs and what must come out; shared by all schedules."""
@@ -285,7 +302,7 @@ class Suite:
         ):
             wrong.append(f"ran with `{run.shape.index}` indices, not `{case.variation.index}`")
         measured = None
-        if case.written and self.where == "sim" and not wrong:
+        if case.written and not case.variation.fitted and self.where == "sim" and not wrong:
             measured = metrics(program, run, inputs)
         if wrong:
             return CaseResult(case, Verdict.FAIL, "\n".join(wrong), run.findings, mismatches)
@@ -295,7 +312,7 @@ class Suite:
 
     def _promise(self, case: Case) -> str:
         """What allows the launch of this case to be refused; empty if nothing does."""
-        program = self.program(case.schedule, self.overrides(case))
+        program = self.program_of(case)
         sizes = {**program.nest.constants, **self._sizes(case)}
         if program.schedule.bounds is Bounds.EXACT:
             for tile in program.plans[-1].tiles:
