@@ -273,9 +273,7 @@ def _log2(size: int) -> int:
     return size.bit_length() - 1
 
 
-def bind(
-    context: Context, prepared: Prepared, instruction: Instruction, pc: int
-) -> Callable[[Group], None]:
+def bind(context: Context, prepared: Prepared, instruction: Instruction, pc: int) -> Callable[[Group], None]:
     """Binds a memory instruction to the launch's registers."""
     form = prepared.form(pc)
     operands = list(instruction.operands)
