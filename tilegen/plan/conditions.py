@@ -85,7 +85,12 @@ def index_conditions(nest: Nest) -> tuple[AtMost, ...]:
             total = total * extent
         if total.constant is None:
             conditions[AtMost(total, INDEX_LIMIT)] = None
-    return tuple(conditions)
+    return tuple(c for c in conditions if not any(_implied(c, other) for other in conditions if other != c))
+
+
+def _implied(condition: AtMost, by: AtMost) -> bool:
+    """Whether `condition` holds wherever `by` does: it is smaller term by term."""
+    return condition.limit >= by.limit and all(c >= 0 for _, c in (by.value - condition.value).terms)
 
 
 def _magnitude(value: Expr, extents: dict[str, Expr], signed: set[str]) -> Expr:

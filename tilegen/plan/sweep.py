@@ -10,6 +10,8 @@ from tilegen.plan.model import TID, Loop, Sweep, linear_item, step, thread_digit
 
 # A step that divides by constants takes many registers: longer loops are unrolled in part.
 _UNROLL = 8
+# Longer loops gain nothing from being written out in full.
+_UNROLL_MOST = 32
 
 
 def distribute(box: Sequence[tuple[str, int]], threads: int, run: Run | None = None) -> Sweep:
@@ -32,13 +34,14 @@ def distribute(box: Sequence[tuple[str, int]], threads: int, run: Run | None = N
         if left == 1:
             coordinates[axis] = _serial(axis, count, loops)
         elif left % count == 0:
+            digit = simplify(TID // stride % count, {"@tid": Range(0, threads - 1)})
             if count > 1:
-                digits.append((axis, simplify(TID // stride % count, {"@tid": Range(0, threads - 1)})))
-            coordinates[axis] = thread_digit(axis) if count > 1 else expr(0)
+                digits.append((axis, digit))
+            coordinates[axis] = _digit(axis, digit) if count > 1 else expr(0)
             left, stride = left // count, stride * count
         elif count % left == 0:
             digits.append((axis, digit))
-            coordinates[axis] = thread_digit(axis) + _serial(axis, count // left, loops) * left
+            coordinates[axis] = _digit(axis, digit) + _serial(axis, count // left, loops) * left
             left = 1
         else:
             _linear(items[position:], left, digit, digits, loops, coordinates, limits, linear)
@@ -88,11 +91,20 @@ def _items(box: Sequence[tuple[str, int]], run: Run | None) -> list[tuple[str, i
     ]
 
 
+def _digit(axis: str, value: Expr) -> Expr:
+    """A digit by its own name, unless it is the thread number itself."""
+    return TID if value == TID else thread_digit(axis)
+
+
 def _serial(axis: str, trip: int, loops: list[Loop], most: int | None = None) -> Expr:
     """The serial step along an axis; loops of more than `most` steps are unrolled by half of that."""
     if trip == 1:
         return expr(0)
-    loops.append(Loop(axis, trip, most // 2 if most is not None and trip > most else None))
+    if most is not None:
+        unroll = most // 2 if trip > most else None
+    else:
+        unroll = _UNROLL_MOST // 2 if trip > _UNROLL_MOST else None
+    loops.append(Loop(axis, trip, unroll))
     return step(axis)
 
 
@@ -111,7 +123,7 @@ def _linear(
         total *= count
     name = items[0][0]
     digits.append((name, digit))
-    items_.append((name, thread_digit(name) + _serial(name, -(-total // threads), loops, _UNROLL) * threads))
+    items_.append((name, _digit(name, digit) + _serial(name, -(-total // threads), loops, _UNROLL) * threads))
     item = linear_item(name)
     if total % threads:
         limits.append((item, total))

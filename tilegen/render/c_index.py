@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
-from tilegen.algebra import Apply, Atom, Expr, Op, Range, Sym, bounds, symbols
+from tilegen.algebra import Apply, Atom, Expr, Op, Range, Sym, bounds, exact_quotient, symbols
 
 _ADD, _MULTIPLY, _ATOM = 1, 2, 3
 
@@ -40,6 +41,9 @@ class IndexPrinter:
     def _sum(self, value: Expr) -> tuple[str, int]:
         if not value.terms:
             return "0", _ATOM
+        nested = self._nested(value)
+        if nested is not None:
+            return nested, _ADD
         terms = sorted(
             self._factored(value),
             key=lambda t: (t[2] < 0, not t[0], not self._leads(t[0]), _rank(t[0]), -len(t[0])),
@@ -52,6 +56,31 @@ class IndexPrinter:
             part, _ = self._product(monomial, bracket, abs(coefficient))
             text += f" {sign} {part}" if text else ("-" if coefficient < 0 else "") + part
         return text, _ADD
+
+    def _nested(self, value: Expr) -> str | None:
+        """Horner's form, as dense indices are written: `((n * H + h) * W + w)`; None where it is not one."""
+        low = [(m, c) for m, c in value.terms if abs(c) == 1 and all(self._coordinate(a) for a in m)]
+        high = [(m, c) for m, c in value.terms if (m, c) not in low]
+        if len(high) < 2 or any(not any(self._coordinate(a) for a in m) for m, _ in high):
+            return None
+        common = list(high[0][0])
+        for m, _ in high[1:]:
+            common = [a for n, a in enumerate(common) if common[: n + 1].count(a) <= m.count(a)]
+        common = [a for a in common if not self._coordinate(a)]
+        number = math.gcd(*(c for _, c in high))
+        if not common and number == 1:
+            return None
+        factor = Expr(((tuple(common), number),))
+        inner = exact_quotient(Expr(tuple(high)), factor)
+        assert inner is not None
+        text = f"{self(inner, _ATOM)} * {self(factor, _ATOM if number != 1 and common else _MULTIPLY)}"
+        if low:
+            rest, _ = self._sum(Expr(tuple(low)))
+            text += f" - {rest[1:]}" if rest.startswith("-") else f" + {rest}"
+        return text
+
+    def _coordinate(self, atom: Atom) -> bool:
+        return isinstance(atom, Apply) or self._leading(atom.name)
 
     def _factored(self, value: Expr) -> list[tuple[tuple[Atom, ...], Expr | None, int]]:
         """Terms as (atoms, bracket, coefficient): what multiplies one coordinate is gathered in a bracket."""

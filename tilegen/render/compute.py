@@ -37,6 +37,8 @@ class _Body:
         self.shared_widths = dict(compute.shared_widths)
         self.hoisted: dict[Read, str] = {}
         self.taken: set[str] = set()
+        self.indices: dict[str, str] = {}
+        self.definitions: list[str] = []
 
     def lines(self) -> list[str]:
         if self.run is None:
@@ -87,7 +89,8 @@ class _Body:
         printer = self._printer(shift)
         for store in self.compute.stores:
             printer.count(store.value)
-        return [printer(s.value) for s in self.compute.stores], printer.lines
+        texts = [printer(s.value) for s in self.compute.stores]
+        return texts, [*self.definitions, *printer.lines]
 
     def _in_place(self) -> bool:
         written = {s.access.pointer for s in self.compute.stores}
@@ -168,11 +171,13 @@ class _Body:
         replaced: dict[str, Expr] = {}
         inside: list[str] = []
         for c in access.checked:
-            index, extent = self._index_text(c, shift), self.scope.index(c.extent)
+            index, extent = self._index_text(access, c, shift), self.scope.index(c.extent)
             if access.boundary is Boundary.CONSTANT or access.boundary is None:
                 self.scope.file.helpers.add("inside")
                 inside.append(f"inside<index_t>({index}, {extent})")
-                replaced[c.symbol] = self.scope.alias(index if re.fullmatch(r"\w+", index) else f"({index})")
+                replaced[c.symbol] = self.scope.alias(
+                    index if re.fullmatch(r"\w+|\w+<\w+>\(.*\)", index) else f"({index})"
+                )
             else:
                 self.scope.file.helpers.add(access.boundary.value)
                 replaced[c.symbol] = self.scope.alias(f"{access.boundary.value}<index_t>({index}, {extent})")
@@ -182,11 +187,19 @@ class _Body:
         fill = literal(access.boundary_value, access.dtype, self.scope.file.types)[0]
         if access.dtype.name == "bool":
             fill = str(int(bool(access.boundary_value)))
-        return f"({' && '.join(inside)} ? {place} : {fill})"
+        return f"{' && '.join(inside)} ? {place} : {fill}"
 
-    def _index_text(self, checked: CheckedIndex, shift: Shift) -> str:
+    def _index_text(self, access: Access, checked: CheckedIndex, shift: Shift) -> str:
+        """The index before the boundary mode maps it; one that takes arithmetic becomes a constant of its own."""
         if isinstance(checked.index, Expr):
-            return self.scope.index(substitute(checked.index, shift))
+            text = self.scope.index(substitute(checked.index, shift))
+            if re.fullmatch(r"\w+", text):
+                return text
+            if text not in self.indices:
+                name = self._fresh(checked.symbol[1:])
+                self.definitions.append(f"const index_t {name} = {text};")
+                self.indices[text] = name
+            return self.indices[text]
         return f"static_cast<index_t>({self._printer(shift)(checked.index)})"
 
     # Several lanes at a time

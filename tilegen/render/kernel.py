@@ -12,7 +12,7 @@ from tilegen.render.compute import view_compute
 from tilegen.render.load import view_load
 from tilegen.render.scope import FileContext, KernelScope, prune
 from tilegen.render.view import ConstantView, KernelView, ParameterView, PhaseView, SharedView
-from tilegen.spec import Bounds, Cast, walk
+from tilegen.spec import Bounds, Cast, ScalarRead, walk
 
 
 def view_kernel(plan: Plan, file: FileContext) -> KernelView:
@@ -26,7 +26,10 @@ def view_kernel(plan: Plan, file: FileContext) -> KernelView:
     file.helpers |= scope.index.helpers
     return KernelView(
         name=plan.name,
-        comment=(f"{plan.threads} threads per block; a block computes {_tile_text(scope)}.",),
+        comment=(
+            *_statements(plan),
+            f"{plan.threads} threads per block; a block computes {_tile_text(scope)}.",
+        ),
         attributes=_attributes(plan),
         parameters=tuple(p for p in _parameters(scope) if _mentions(text, p.name)),
         constants=tuple(c for c in _constants(scope) if _mentions(text, c.name)),
@@ -34,6 +37,17 @@ def view_kernel(plan: Plan, file: FileContext) -> KernelView:
         setup=setup,
         phases=phases,
     )
+
+
+def _statements(plan: Plan) -> tuple[str, ...]:
+    """What is computed, in the words of the spec."""
+    lines = []
+    for statement in plan.nest.kernel.statements:
+        text = " ".join(line.split("#")[0].strip() for line in statement.span.text.splitlines()).strip()
+        text = text.encode("ascii", "backslashreplace").decode().rstrip("\\;")
+        if text not in lines:
+            lines.append(text)
+    return tuple(lines)
 
 
 def _mentions(text: str, name: str) -> bool:
@@ -97,7 +111,9 @@ def _setup(scope: KernelScope) -> list[tuple[str, str]]:
         if tile.tile > 1:
             constant = scope.tile_constant(axis)
             extent = f"({extent} + {constant} - 1) / {constant}"
-        lines.append((counts[axis], f"const unsigned {counts[axis]} = static_cast<unsigned>({extent});"))
+        number = tile.count.constant
+        value = str(number) if number is not None else f"static_cast<unsigned>({extent})"
+        lines.append((counts[axis], f"const unsigned {counts[axis]} = {value};"))
     for axis in (t.axis for t in plan.tiles if t.axis not in plan.raster):
         lines.append(
             (scope.symbol(f"@origin_{axis}"), f"const index_t {scope.symbol(f'@origin_{axis}')} = 0;")
@@ -257,6 +273,8 @@ def arithmetic_floats(plan: Plan) -> frozenset[DType]:
         for node in walk(store.value):
             if isinstance(node, Cast):
                 found |= {node.operand.dtype, node.dtype}
+            elif isinstance(node, ScalarRead):
+                found.add(node.dtype)
     for access in plan.nest.load_accesses():
         if access.boundary_value:
             found.add(access.dtype)

@@ -16,6 +16,18 @@ from tilegen.render.names import Names
 from tilegen.render.view import KernelView, ParameterView
 from tilegen.spec import Axis, Boundary, Bounds, IndexType
 
+# Host types that are the device's own, so that a pointer needs no cast. (int64_t is `long` on most hosts.)
+_SAME_TYPE = {
+    "float": "float",
+    "double": "double",
+    "int8_t": "signed char",
+    "int16_t": "short",
+    "int32_t": "int",
+    "uint8_t": "unsigned char",
+    "uint16_t": "unsigned short",
+    "uint32_t": "unsigned",
+}
+
 
 @dataclass(frozen=True, slots=True)
 class IndexView:
@@ -101,7 +113,7 @@ class _LauncherPrinter:
         invalid = [f"{s} < 0" for s in sizes]
         invalid += [self._misaligned(p, p.align) for p in self.nest.pointers if p.align is not None]
         invalid += [f"{self.index(a)} != {self.index(b)}" for a, b in self._bindings()]
-        total = [self.index(a.extent, 1) + " <= 0" for a in self.nest.axes if a.extent.constant is None]
+        total = [self._nothing(a.extent) for a in self.nest.axes if a.extent.constant is None]
         if any(a.extent.constant == 0 for a in self.nest.axes):
             total = ["true"]
         variants = tuple(self._variant(p, k) for p, k in zip(plans, kernels, strict=True))
@@ -145,6 +157,11 @@ class _LauncherPrinter:
 
     def _closed(self, value: Expr) -> Expr:
         return substitute(value, self.nest.constants)
+
+    def _nothing(self, extent: Expr) -> str:
+        """The condition that an axis has no point; sizes were found to be at least 0 before."""
+        least = bounds(extent, {n: NON_NEGATIVE for n in symbols(extent)}).low
+        return f"{self.index(extent, 1)} {'==' if least >= 0 else '<='} 0"
 
     def _bindings(self) -> list[tuple[Expr, Expr]]:
         constants = self.nest.constants
@@ -207,7 +224,12 @@ class _LauncherPrinter:
         return VariantView(
             kernel=f"{self.namespace}::{kernel.name}",
             conditions=tuple(self._condition(c) for c in plan.conditions),
-            blocks=" * ".join(counts) or "1",
+            blocks=(
+                counts[0].removeprefix("(").removesuffix(")")
+                if len(counts) == 1 and counts[0].startswith("((")
+                else " * ".join(counts)
+            )
+            or "1",
             threads=plan.threads,
             dynamic_bytes=plan.shared_bytes if plan.dynamic_shared else 0,
             types=types,
@@ -221,8 +243,11 @@ class _LauncherPrinter:
         match parameter.kind:
             case "pointer":
                 pointer = self.nest.pointer(parameter.key)
+                name, device = self.names.user("*" + parameter.key), self._device_type(pointer)
+                if _SAME_TYPE.get(host_type(pointer.dtype)) == device:
+                    return name
                 const = "" if pointer.written else "const "
-                return f"reinterpret_cast<{const}{self._device_type(pointer)}*>({self.names.user('*' + parameter.key)})"
+                return f"reinterpret_cast<{const}{device}*>({name})"
             case "scalar":
                 name = self.names.user(f"${parameter.key}")
                 dtype = next(s.dtype for s in self.nest.kernel.scalars if s.name == parameter.key)

@@ -217,12 +217,21 @@ class KernelScope:
         """The loops of a sweep round `body`; `leave` names an axis whose coordinate the body defines itself."""
         guard = " && ".join(conditions)
         text = "\n".join([guard, *body])
-        inside = prune(self._coordinates(sweep, text, leave), text)
+        coordinates = kept(self._coordinates(sweep, text, leave), text)
+        varying = {self.symbol(f"@step_{p.axis}") for p in sweep.loops}
+        fixed: list[str] = []
+        inside: list[str] = []
+        for name, definition in coordinates:
+            if any(re.search(rf"\b{re.escape(v)}\b", definition.split("=", 1)[1]) for v in varying):
+                varying.add(name)
+                inside.append(definition)
+            else:
+                fixed.append(definition)
         digits = [
             (self.symbol(f"@thread_{a}"), f"const int {self.symbol(f'@thread_{a}')} = {self.index(e)};")
             for a, e in sweep.digits
         ]
-        before = prune(digits, "\n".join([text, *inside]))
+        before = (*prune(digits, "\n".join([text, *fixed, *inside])), *fixed)
         loops = tuple(
             LoopView(
                 self.symbol(f"@step_{p.axis}"),
@@ -231,7 +240,7 @@ class KernelScope:
             )
             for p in sweep.loops
         )
-        return SweepView(before, loops, inside, guard, tuple(body))
+        return SweepView(before, loops, tuple(inside), guard, tuple(body))
 
     def _coordinates(self, sweep: Sweep, text: str, leave: str | None) -> list[tuple[str, str]]:
         """(name, definition) of in-tile and global coordinates."""
@@ -282,9 +291,14 @@ def mark(text: str, line: int | None) -> str:
 
 def prune(definitions: list[tuple[str, str]], used_in: str) -> tuple[str, ...]:
     """The definitions whose names are used, by `used_in` or by a definition that is kept."""
-    kept: list[str] = []
+    return tuple(text for _, text in kept(definitions, used_in))
+
+
+def kept(definitions: list[tuple[str, str]], used_in: str) -> list[tuple[str, str]]:
+    """The (name, definition) pairs that are used, by `used_in` or by a definition that is kept."""
+    found: list[tuple[str, str]] = []
     for name, text in reversed(definitions):
         if re.search(rf"\b{re.escape(name)}\b", used_in):
-            kept.append(text)
+            found.append((name, text))
             used_in += "\n" + text.split("=", 1)[-1]
-    return tuple(reversed(kept))
+    return found[::-1]

@@ -75,11 +75,14 @@ def wait_for(arrays: Sequence[ArrayView], stream: int) -> None:
     foreign = {array.stream for array in arrays if array.stream is not None} - {stream}
     if not foreign:
         return
-    cupy = gpu()
+    runtime = gpu().cuda.runtime
     for other in sorted(foreign):
-        event = cupy.cuda.Event(disable_timing=True)
-        event.record(cupy.cuda.ExternalStream(other))
-        cupy.cuda.ExternalStream(stream).wait_event(event)
+        event = runtime.eventCreateWithFlags(runtime.eventDisableTiming)
+        try:
+            runtime.eventRecord(event, other)
+            runtime.streamWaitEvent(stream, event)
+        finally:
+            runtime.eventDestroy(event)
 
 
 @dataclass(slots=True)
