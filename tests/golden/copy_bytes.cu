@@ -13,6 +13,7 @@ struct __align__(16) u8x16 {
     unsigned char lane[16];
 };
 
+// y[i] = x[i]
 // 256 threads per block; a block computes a tile of 8192 points (i).
 template <typename index_t>
 static __global__ void __launch_bounds__(256, 1) copy_auto(
@@ -27,10 +28,9 @@ static __global__ void __launch_bounds__(256, 1) copy_auto(
 
     // Write y, neighbouring threads along i, 16 elements per thread at a time.
     {
-        const int thread_i = thread;
         #pragma unroll
         for (int step_i = 0; step_i < 2; ++step_i) {
-            const index_t i = i0 + thread_i * 16 + step_i * 4096;
+            const index_t i = i0 + (thread + step_i * 256) * 16;
             if (i < N) {
                 if (i + 16 <= N) {
                     *reinterpret_cast<u8x16*>(y + i) = *reinterpret_cast<const u8x16*>(x + i);
@@ -48,6 +48,7 @@ static __global__ void __launch_bounds__(256, 1) copy_auto(
     }
 }
 
+// y[i] = x[i]
 // 256 threads per block; a block computes a tile of 8192 points (i).
 template <typename index_t>
 static __global__ void __launch_bounds__(256, 1) copy_auto_scalar(
@@ -62,10 +63,9 @@ static __global__ void __launch_bounds__(256, 1) copy_auto_scalar(
 
     // Write y, neighbouring threads along i.
     {
-        const int thread_i = thread;
         #pragma unroll
         for (int step_i = 0; step_i < 32; ++step_i) {
-            const index_t i = i0 + thread_i + step_i * 256;
+            const index_t i = i0 + thread + step_i * 256;
             if (i < N) {
                 y[i] = x[i];
             }
@@ -93,34 +93,42 @@ cudaError_t copy_launch(
     if (N < 0) {
         return cudaErrorInvalidValue;
     }
-    if (N <= 0) {
+    if (N == 0) {
         return cudaSuccess;
     }
     if (reinterpret_cast<uintptr_t>(y) % 16 == 0 && reinterpret_cast<uintptr_t>(x) % 16 == 0) {
-        const int64_t blocks = ((N + 8191) / 8192);
+        const int64_t blocks = (N + 8191) / 8192;
         if (blocks > 2147483647) {
             return cudaErrorInvalidConfiguration;
         }
         if (N <= 2147418111) {
             copy_kernels::copy_auto<int><<<static_cast<unsigned>(blocks), 256, 0, stream>>>(
-                reinterpret_cast<const unsigned char*>(x), reinterpret_cast<unsigned char*>(y), static_cast<int>(N));
+                x,
+                y,
+                static_cast<int>(N));
             return cudaGetLastError();
         }
         copy_kernels::copy_auto<long long><<<static_cast<unsigned>(blocks), 256, 0, stream>>>(
-            reinterpret_cast<const unsigned char*>(x), reinterpret_cast<unsigned char*>(y), static_cast<long long>(N));
+            x,
+            y,
+            static_cast<long long>(N));
         return cudaGetLastError();
     }
-    const int64_t blocks = ((N + 8191) / 8192);
+    const int64_t blocks = (N + 8191) / 8192;
     if (blocks > 2147483647) {
         return cudaErrorInvalidConfiguration;
     }
     if (N <= 2147418111) {
         copy_kernels::copy_auto_scalar<int><<<static_cast<unsigned>(blocks), 256, 0, stream>>>(
-            reinterpret_cast<const unsigned char*>(x), reinterpret_cast<unsigned char*>(y), static_cast<int>(N));
+            x,
+            y,
+            static_cast<int>(N));
         return cudaGetLastError();
     }
     copy_kernels::copy_auto_scalar<long long><<<static_cast<unsigned>(blocks), 256, 0, stream>>>(
-        reinterpret_cast<const unsigned char*>(x), reinterpret_cast<unsigned char*>(y), static_cast<long long>(N));
+        x,
+        y,
+        static_cast<long long>(N));
     return cudaGetLastError();
 }
 

@@ -8,6 +8,7 @@
 
 namespace particles_kernels {
 
+// q[i] = p[i]
 // 256 threads per block; a block computes a tile of 256 points (i).
 template <typename index_t>
 static __global__ void __launch_bounds__(256, 1) particles_staged(
@@ -30,10 +31,9 @@ static __global__ void __launch_bounds__(256, 1) particles_staged(
 
     // Load the tile of p, coalesced along its members.
     {
-        const int thread_field = thread;
         #pragma unroll
         for (int step_field = 0; step_field < 6; ++step_field) {
-            const int item = thread_field + step_field * 256;
+            const int item = thread + step_field * 256;
             const index_t i = i0 + item / 6;
             if (i < P) {
                 p_tile[item] = p[item + i0 * 6];
@@ -45,15 +45,14 @@ static __global__ void __launch_bounds__(256, 1) particles_staged(
 
     // Write q_x, q_y, q_z, q_vx, q_vy, q_vz, neighbouring threads along i.
     {
-        const int thread_i = thread;
-        const index_t i = i0 + thread_i;
+        const index_t i = i0 + thread;
         if (i < P) {
-            q_x[i] = p_tile[thread_i * 6];
-            q_y[i] = p_tile[thread_i * 6 + 1];
-            q_z[i] = p_tile[thread_i * 6 + 2];
-            q_vx[i] = p_tile[thread_i * 6 + 3];
-            q_vy[i] = p_tile[thread_i * 6 + 4];
-            q_vz[i] = p_tile[thread_i * 6 + 5];
+            q_x[i] = p_tile[thread * 6];
+            q_y[i] = p_tile[thread * 6 + 1];
+            q_z[i] = p_tile[thread * 6 + 2];
+            q_vx[i] = p_tile[thread * 6 + 3];
+            q_vy[i] = p_tile[thread * 6 + 4];
+            q_vz[i] = p_tile[thread * 6 + 5];
         }
     }
 }
@@ -82,20 +81,34 @@ cudaError_t particles_launch(
     if (P < 0) {
         return cudaErrorInvalidValue;
     }
-    if (P <= 0) {
+    if (P == 0) {
         return cudaSuccess;
     }
-    const int64_t blocks = ((P + 255) / 256);
+    const int64_t blocks = (P + 255) / 256;
     if (blocks > 2147483647) {
         return cudaErrorInvalidConfiguration;
     }
-    if (P <= 2147418111 && P * 6 <= 2147418111 && P * 6 + 1 <= 2147418111 && P * 6 + 2 <= 2147418111 && P * 6 + 3 <= 2147418111 && P * 6 + 4 <= 2147418111 && P * 6 + 5 <= 2147418111) {
+    if (P * 6 + 5 <= 2147418111) {
         particles_kernels::particles_staged<int><<<static_cast<unsigned>(blocks), 256, 0, stream>>>(
-            reinterpret_cast<const float*>(p), reinterpret_cast<float*>(q_x), reinterpret_cast<float*>(q_y), reinterpret_cast<float*>(q_z), reinterpret_cast<float*>(q_vx), reinterpret_cast<float*>(q_vy), reinterpret_cast<float*>(q_vz), static_cast<int>(P));
+            p,
+            q_x,
+            q_y,
+            q_z,
+            q_vx,
+            q_vy,
+            q_vz,
+            static_cast<int>(P));
         return cudaGetLastError();
     }
     particles_kernels::particles_staged<long long><<<static_cast<unsigned>(blocks), 256, 0, stream>>>(
-        reinterpret_cast<const float*>(p), reinterpret_cast<float*>(q_x), reinterpret_cast<float*>(q_y), reinterpret_cast<float*>(q_z), reinterpret_cast<float*>(q_vx), reinterpret_cast<float*>(q_vy), reinterpret_cast<float*>(q_vz), static_cast<long long>(P));
+        p,
+        q_x,
+        q_y,
+        q_z,
+        q_vx,
+        q_vy,
+        q_vz,
+        static_cast<long long>(P));
     return cudaGetLastError();
 }
 

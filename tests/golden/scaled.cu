@@ -20,6 +20,8 @@ static __device__ __forceinline__ T gelu(T x)
     return T(0.5) * x * erfc(T(-0.70710678118654752) * x);
 }
 
+// let h[i] = s * x[i]
+// y[i] = h[i] * h[i] + gelu(r[i])
 // 256 threads per block; a block computes a tile of 1024 points (i).
 template <typename index_t>
 static __global__ void __launch_bounds__(256, 1) scaled_vector(
@@ -36,8 +38,7 @@ static __global__ void __launch_bounds__(256, 1) scaled_vector(
 
     // Write y, neighbouring threads along i, 4 elements per thread at a time.
     {
-        const int thread_i = thread;
-        const index_t i = i0 + thread_i * 4;
+        const index_t i = i0 + thread * 4;
         if (i < N) {
             if (i + 4 <= N) {
                 const auto x_in = *reinterpret_cast<const f32x4*>(x + i);
@@ -63,6 +64,8 @@ static __global__ void __launch_bounds__(256, 1) scaled_vector(
     }
 }
 
+// let h[i] = s * x[i]
+// y[i] = h[i] * h[i] + gelu(r[i])
 // 256 threads per block; a block computes a tile of 1024 points (i).
 template <typename index_t>
 static __global__ void __launch_bounds__(256, 1) scaled_vector_scalar(
@@ -79,10 +82,9 @@ static __global__ void __launch_bounds__(256, 1) scaled_vector_scalar(
 
     // Write y, neighbouring threads along i.
     {
-        const int thread_i = thread;
         #pragma unroll
         for (int step_i = 0; step_i < 4; ++step_i) {
-            const index_t i = i0 + thread_i + step_i * 256;
+            const index_t i = i0 + thread + step_i * 256;
             if (i < N) {
                 const float h = s * x[i];
                 y[i] = h * h + gelu(r[i]);
@@ -113,34 +115,50 @@ cudaError_t scaled_launch(
     if (N < 0) {
         return cudaErrorInvalidValue;
     }
-    if (N <= 0) {
+    if (N == 0) {
         return cudaSuccess;
     }
     if (reinterpret_cast<uintptr_t>(y) % 16 == 0 && reinterpret_cast<uintptr_t>(x) % 16 == 0 && reinterpret_cast<uintptr_t>(r) % 16 == 0) {
-        const int64_t blocks = ((N + 1023) / 1024);
+        const int64_t blocks = (N + 1023) / 1024;
         if (blocks > 2147483647) {
             return cudaErrorInvalidConfiguration;
         }
         if (N <= 2147418111) {
             scaled_kernels::scaled_vector<int><<<static_cast<unsigned>(blocks), 256, 0, stream>>>(
-                reinterpret_cast<const float*>(x), reinterpret_cast<const float*>(r), reinterpret_cast<float*>(y), static_cast<int>(N), s);
+                x,
+                r,
+                y,
+                static_cast<int>(N),
+                s);
             return cudaGetLastError();
         }
         scaled_kernels::scaled_vector<long long><<<static_cast<unsigned>(blocks), 256, 0, stream>>>(
-            reinterpret_cast<const float*>(x), reinterpret_cast<const float*>(r), reinterpret_cast<float*>(y), static_cast<long long>(N), s);
+            x,
+            r,
+            y,
+            static_cast<long long>(N),
+            s);
         return cudaGetLastError();
     }
-    const int64_t blocks = ((N + 1023) / 1024);
+    const int64_t blocks = (N + 1023) / 1024;
     if (blocks > 2147483647) {
         return cudaErrorInvalidConfiguration;
     }
     if (N <= 2147418111) {
         scaled_kernels::scaled_vector_scalar<int><<<static_cast<unsigned>(blocks), 256, 0, stream>>>(
-            reinterpret_cast<const float*>(x), reinterpret_cast<const float*>(r), reinterpret_cast<float*>(y), static_cast<int>(N), s);
+            x,
+            r,
+            y,
+            static_cast<int>(N),
+            s);
         return cudaGetLastError();
     }
     scaled_kernels::scaled_vector_scalar<long long><<<static_cast<unsigned>(blocks), 256, 0, stream>>>(
-        reinterpret_cast<const float*>(x), reinterpret_cast<const float*>(r), reinterpret_cast<float*>(y), static_cast<long long>(N), s);
+        x,
+        r,
+        y,
+        static_cast<long long>(N),
+        s);
     return cudaGetLastError();
 }
 

@@ -8,6 +8,7 @@
 
 namespace transpose_kernels {
 
+// b[j, i] = a[i, j]
 // 256 threads per block; a block computes a tile of 128 x 128 points (j x i).
 template <typename index_t>
 static __global__ void __launch_bounds__(256, 1) transpose_large(
@@ -34,9 +35,9 @@ static __global__ void __launch_bounds__(256, 1) transpose_large(
     {
         const int thread_j = thread % 128;
         const int thread_i = thread / 128;
-        #pragma unroll
+        const index_t j = j0 + thread_j;
+        #pragma unroll 16
         for (int step_i = 0; step_i < 64; ++step_i) {
-            const index_t j = j0 + thread_j;
             const int tile_i = thread_i + step_i * 2;
             const index_t i = i0 + tile_i;
             if (j < N && i < M) {
@@ -87,7 +88,7 @@ cudaError_t transpose_launch(
     if (M < 0 || N < 0) {
         return cudaErrorInvalidValue;
     }
-    if (N <= 0 || M <= 0) {
+    if (N == 0 || M == 0) {
         return cudaSuccess;
     }
     const int64_t blocks = ((N + 127) / 128) * ((M + 127) / 128);
@@ -101,7 +102,10 @@ cudaError_t transpose_launch(
             return error;
         }
         transpose_kernels::transpose_large<int><<<static_cast<unsigned>(blocks), 256, 66048, stream>>>(
-            reinterpret_cast<const float*>(a), reinterpret_cast<float*>(b), static_cast<int>(M), static_cast<int>(N));
+            a,
+            b,
+            static_cast<int>(M),
+            static_cast<int>(N));
         return cudaGetLastError();
     }
     const cudaError_t error = cudaFuncSetAttribute(
@@ -110,7 +114,10 @@ cudaError_t transpose_launch(
         return error;
     }
     transpose_kernels::transpose_large<long long><<<static_cast<unsigned>(blocks), 256, 66048, stream>>>(
-        reinterpret_cast<const float*>(a), reinterpret_cast<float*>(b), static_cast<long long>(M), static_cast<long long>(N));
+        a,
+        b,
+        static_cast<long long>(M),
+        static_cast<long long>(N));
     return cudaGetLastError();
 }
 

@@ -8,6 +8,7 @@
 
 namespace transpose_kernels {
 
+// b[j, i] = a[i, j]
 // 256 threads per block; a block computes a tile of 32 x 8 points (j x i).
 template <typename index_t>
 static __global__ void __launch_bounds__(256, 1) transpose_naive(
@@ -56,7 +57,7 @@ cudaError_t transpose_launch(
     if (M < 0 || N < 0) {
         return cudaErrorInvalidValue;
     }
-    if (N <= 0 || M <= 0) {
+    if (N == 0 || M == 0) {
         return cudaSuccess;
     }
     const int64_t blocks = ((N + 31) / 32) * ((M + 7) / 8);
@@ -65,11 +66,17 @@ cudaError_t transpose_launch(
     }
     if (M * N + M <= 2147418111 && M * N + N <= 2147418111) {
         transpose_kernels::transpose_naive<int><<<static_cast<unsigned>(blocks), 256, 0, stream>>>(
-            reinterpret_cast<const float*>(a), reinterpret_cast<float*>(b), static_cast<int>(M), static_cast<int>(N));
+            a,
+            b,
+            static_cast<int>(M),
+            static_cast<int>(N));
         return cudaGetLastError();
     }
     transpose_kernels::transpose_naive<long long><<<static_cast<unsigned>(blocks), 256, 0, stream>>>(
-        reinterpret_cast<const float*>(a), reinterpret_cast<float*>(b), static_cast<long long>(M), static_cast<long long>(N));
+        a,
+        b,
+        static_cast<long long>(M),
+        static_cast<long long>(N));
     return cudaGetLastError();
 }
 

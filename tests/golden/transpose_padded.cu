@@ -8,6 +8,7 @@
 
 namespace transpose_kernels {
 
+// b[j, i] = a[i, j]
 // 256 threads per block; a block computes a tile of 32 x 32 points (j x i).
 template <typename index_t>
 static __global__ void __launch_bounds__(256, 1) transpose_padded(
@@ -31,9 +32,9 @@ static __global__ void __launch_bounds__(256, 1) transpose_padded(
     {
         const int thread_j = thread % 32;
         const int thread_i = thread / 32;
+        const index_t j = j0 + thread_j;
         #pragma unroll
         for (int step_i = 0; step_i < 4; ++step_i) {
-            const index_t j = j0 + thread_j;
             const int tile_i = thread_i + step_i * 8;
             const index_t i = i0 + tile_i;
             if (j < N && i < M) {
@@ -48,9 +49,9 @@ static __global__ void __launch_bounds__(256, 1) transpose_padded(
     {
         const int thread_i = thread % 32;
         const int thread_j = thread / 32;
+        const index_t i = i0 + thread_i;
         #pragma unroll
         for (int step_j = 0; step_j < 4; ++step_j) {
-            const index_t i = i0 + thread_i;
             const int tile_j = thread_j + step_j * 8;
             const index_t j = j0 + tile_j;
             if (j < N && i < M) {
@@ -80,7 +81,7 @@ cudaError_t transpose_launch(
     if (M < 0 || N < 0) {
         return cudaErrorInvalidValue;
     }
-    if (N <= 0 || M <= 0) {
+    if (N == 0 || M == 0) {
         return cudaSuccess;
     }
     const int64_t blocks = ((N + 31) / 32) * ((M + 31) / 32);
@@ -89,11 +90,17 @@ cudaError_t transpose_launch(
     }
     if (M * N + M <= 2147418111 && M * N + N <= 2147418111) {
         transpose_kernels::transpose_padded<int><<<static_cast<unsigned>(blocks), 256, 0, stream>>>(
-            reinterpret_cast<const float*>(a), reinterpret_cast<float*>(b), static_cast<int>(M), static_cast<int>(N));
+            a,
+            b,
+            static_cast<int>(M),
+            static_cast<int>(N));
         return cudaGetLastError();
     }
     transpose_kernels::transpose_padded<long long><<<static_cast<unsigned>(blocks), 256, 0, stream>>>(
-        reinterpret_cast<const float*>(a), reinterpret_cast<float*>(b), static_cast<long long>(M), static_cast<long long>(N));
+        a,
+        b,
+        static_cast<long long>(M),
+        static_cast<long long>(N));
     return cudaGetLastError();
 }
 

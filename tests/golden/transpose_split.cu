@@ -8,6 +8,7 @@
 
 namespace transpose_kernels {
 
+// b[j, i] = a[i, j]
 // 256 threads per block; a block computes a tile of 32 x 32 points (j x i).
 template <typename index_t>
 static __global__ void __launch_bounds__(256, 1) transpose_split(
@@ -32,9 +33,9 @@ static __global__ void __launch_bounds__(256, 1) transpose_split(
     if (interior) {
         const int thread_j = thread % 32;
         const int thread_i = thread / 32;
+        const index_t j = j0 + thread_j;
         #pragma unroll
         for (int step_i = 0; step_i < 4; ++step_i) {
-            const index_t j = j0 + thread_j;
             const int tile_i = thread_i + step_i * 8;
             const index_t i = i0 + tile_i;
             a_tile[tile_i][thread_j] = a[i * N + j];
@@ -42,9 +43,9 @@ static __global__ void __launch_bounds__(256, 1) transpose_split(
     } else {
         const int thread_j = thread % 32;
         const int thread_i = thread / 32;
+        const index_t j = j0 + thread_j;
         #pragma unroll
         for (int step_i = 0; step_i < 4; ++step_i) {
-            const index_t j = j0 + thread_j;
             const int tile_i = thread_i + step_i * 8;
             const index_t i = i0 + tile_i;
             if (j < N && i < M) {
@@ -59,21 +60,21 @@ static __global__ void __launch_bounds__(256, 1) transpose_split(
     if (interior) {
         const int thread_j = thread % 32;
         const int thread_i = thread / 32;
+        const index_t j = j0 + thread_j;
         #pragma unroll
         for (int step_i = 0; step_i < 4; ++step_i) {
             const int tile_i = thread_i + step_i * 8;
             const index_t i = i0 + tile_i;
-            const index_t j = j0 + thread_j;
             b[j * M + i] = a_tile[tile_i][thread_j];
         }
     } else {
         const int thread_j = thread % 32;
         const int thread_i = thread / 32;
+        const index_t j = j0 + thread_j;
         #pragma unroll
         for (int step_i = 0; step_i < 4; ++step_i) {
             const int tile_i = thread_i + step_i * 8;
             const index_t i = i0 + tile_i;
-            const index_t j = j0 + thread_j;
             if (j < N && i < M) {
                 b[j * M + i] = a_tile[tile_i][thread_j];
             }
@@ -101,7 +102,7 @@ cudaError_t transpose_launch(
     if (M < 0 || N < 0) {
         return cudaErrorInvalidValue;
     }
-    if (N <= 0 || M <= 0) {
+    if (N == 0 || M == 0) {
         return cudaSuccess;
     }
     const int64_t blocks = ((N + 31) / 32) * ((M + 31) / 32);
@@ -110,11 +111,17 @@ cudaError_t transpose_launch(
     }
     if (M * N + M <= 2147418111 && M * N + N <= 2147418111) {
         transpose_kernels::transpose_split<int><<<static_cast<unsigned>(blocks), 256, 0, stream>>>(
-            reinterpret_cast<const float*>(a), reinterpret_cast<float*>(b), static_cast<int>(M), static_cast<int>(N));
+            a,
+            b,
+            static_cast<int>(M),
+            static_cast<int>(N));
         return cudaGetLastError();
     }
     transpose_kernels::transpose_split<long long><<<static_cast<unsigned>(blocks), 256, 0, stream>>>(
-        reinterpret_cast<const float*>(a), reinterpret_cast<float*>(b), static_cast<long long>(M), static_cast<long long>(N));
+        a,
+        b,
+        static_cast<long long>(M),
+        static_cast<long long>(N));
     return cudaGetLastError();
 }
 

@@ -13,6 +13,7 @@ struct __align__(16) f32x4 {
     float lane[4];
 };
 
+// b[j, i] = a[i, j]
 // 256 threads per block; a block computes a tile of 64 x 64 points (j x i).
 template <typename index_t>
 static __global__ void __launch_bounds__(256, 1) transpose_vector(
@@ -62,9 +63,9 @@ static __global__ void __launch_bounds__(256, 1) transpose_vector(
     {
         const int thread_i = thread % 16;
         const int thread_j = thread / 16;
+        const index_t i = i0 + thread_i * 4;
         #pragma unroll
         for (int step_j = 0; step_j < 4; ++step_j) {
-            const index_t i = i0 + thread_i * 4;
             const int tile_j = thread_j + step_j * 16;
             const index_t j = j0 + tile_j;
             if (j < N && i < M) {
@@ -74,6 +75,7 @@ static __global__ void __launch_bounds__(256, 1) transpose_vector(
     }
 }
 
+// b[j, i] = a[i, j]
 // 256 threads per block; a block computes a tile of 64 x 64 points (j x i).
 template <typename index_t>
 static __global__ void __launch_bounds__(256, 1) transpose_vector_scalar(
@@ -97,9 +99,9 @@ static __global__ void __launch_bounds__(256, 1) transpose_vector_scalar(
     {
         const int thread_j = thread % 64;
         const int thread_i = thread / 64;
+        const index_t j = j0 + thread_j;
         #pragma unroll
         for (int step_i = 0; step_i < 16; ++step_i) {
-            const index_t j = j0 + thread_j;
             const int tile_i = thread_i + step_i * 4;
             const index_t i = i0 + tile_i;
             if (j < N && i < M) {
@@ -114,9 +116,9 @@ static __global__ void __launch_bounds__(256, 1) transpose_vector_scalar(
     {
         const int thread_i = thread % 64;
         const int thread_j = thread / 64;
+        const index_t i = i0 + thread_i;
         #pragma unroll
         for (int step_j = 0; step_j < 16; ++step_j) {
-            const index_t i = i0 + thread_i;
             const int tile_j = thread_j + step_j * 4;
             const index_t j = j0 + tile_j;
             if (j < N && i < M) {
@@ -147,7 +149,7 @@ cudaError_t transpose_launch(
     if (M < 0 || N < 0) {
         return cudaErrorInvalidValue;
     }
-    if (N <= 0 || M <= 0) {
+    if (N == 0 || M == 0) {
         return cudaSuccess;
     }
     if (reinterpret_cast<uintptr_t>(b) % 16 == 0 && M % 4 == 0 && reinterpret_cast<uintptr_t>(a) % 16 == 0 && N % 4 == 0) {
@@ -157,11 +159,17 @@ cudaError_t transpose_launch(
         }
         if (M * N + M <= 2147418111 && M * N + N <= 2147418111) {
             transpose_kernels::transpose_vector<int><<<static_cast<unsigned>(blocks), 256, 0, stream>>>(
-                reinterpret_cast<const float*>(a), reinterpret_cast<float*>(b), static_cast<int>(M), static_cast<int>(N));
+                a,
+                b,
+                static_cast<int>(M),
+                static_cast<int>(N));
             return cudaGetLastError();
         }
         transpose_kernels::transpose_vector<long long><<<static_cast<unsigned>(blocks), 256, 0, stream>>>(
-            reinterpret_cast<const float*>(a), reinterpret_cast<float*>(b), static_cast<long long>(M), static_cast<long long>(N));
+            a,
+            b,
+            static_cast<long long>(M),
+            static_cast<long long>(N));
         return cudaGetLastError();
     }
     const int64_t blocks = ((N + 63) / 64) * ((M + 63) / 64);
@@ -170,11 +178,17 @@ cudaError_t transpose_launch(
     }
     if (M * N + M <= 2147418111 && M * N + N <= 2147418111) {
         transpose_kernels::transpose_vector_scalar<int><<<static_cast<unsigned>(blocks), 256, 0, stream>>>(
-            reinterpret_cast<const float*>(a), reinterpret_cast<float*>(b), static_cast<int>(M), static_cast<int>(N));
+            a,
+            b,
+            static_cast<int>(M),
+            static_cast<int>(N));
         return cudaGetLastError();
     }
     transpose_kernels::transpose_vector_scalar<long long><<<static_cast<unsigned>(blocks), 256, 0, stream>>>(
-        reinterpret_cast<const float*>(a), reinterpret_cast<float*>(b), static_cast<long long>(M), static_cast<long long>(N));
+        a,
+        b,
+        static_cast<long long>(M),
+        static_cast<long long>(N));
     return cudaGetLastError();
 }
 
