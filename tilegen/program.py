@@ -76,9 +76,14 @@ class Program:
         if any(evaluate(a.extent, values) <= 0 for a in self.nest.axes):
             return None
         for pointer in self.nest.pointers:
-            if pointer.align is not None and pointers[pointer.name] % pointer.align:
+            natural, address = pointer.dtype.align, pointers[pointer.name]
+            if pointer.align is not None and address % pointer.align:
                 raise LaunchRefused(
                     f"`{pointer.name}` is not aligned to {pointer.align} bytes, as the spec promises"
+                )
+            if address % natural:
+                raise LaunchRefused(
+                    f"`{pointer.name}` is not aligned to {natural} bytes, as {pointer.dtype} needs on a device"
                 )
         for extent in mapped_extents(self.nest):
             if evaluate(extent, values) <= 0:

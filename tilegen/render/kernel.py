@@ -128,7 +128,8 @@ def _setup(scope: KernelScope) -> list[tuple[str, str]]:
             for t in plan.tiles
             if t.ragged
         ]
-        lines.append(("interior", f"const bool interior = {' && '.join(inside) or 'true'};"))
+        interior = scope.interior
+        lines.append((interior, f"const bool {interior} = {' && '.join(inside) or 'true'};"))
     return lines
 
 
@@ -228,10 +229,14 @@ def _phase(scope: KernelScope, phase: Phase) -> PhaseView:
             return PhaseView((), None, None)
         case Load():
             free = view_load(scope, phase, False) if split and phase.guards else None
-            return PhaseView((_load_comment(scope, phase),), view_load(scope, phase, True), free)
+            return PhaseView(
+                (_load_comment(scope, phase),), view_load(scope, phase, True), free, scope.interior
+            )
         case Compute():
             free = view_compute(scope, phase, False) if split and phase.guards else None
-            return PhaseView((_compute_comment(scope, phase),), view_compute(scope, phase, True), free)
+            return PhaseView(
+                (_compute_comment(scope, phase),), view_compute(scope, phase, True), free, scope.interior
+            )
 
 
 def _load_comment(scope: KernelScope, load: Load) -> str:
@@ -262,7 +267,7 @@ def _texts(phases: Iterable[PhaseView]) -> list[str]:
             if sweep is not None:
                 lines += [*sweep.before, *sweep.inside, sweep.guard, *sweep.body]
         if phase.interior is not None:
-            lines.append("interior")
+            lines.append(phase.condition)
     return lines
 
 

@@ -112,6 +112,9 @@ class _LauncherPrinter:
         sizes = [self.names.user(s.name) for s in self.nest.kernel.sizes if s.default is None]
         invalid = [f"{s} < 0" for s in sizes]
         invalid += [self._misaligned(p, p.align) for p in self.nest.pointers if p.align is not None]
+        # A typed pointer is aligned by the rules of C; one to `void` need not be.
+        untyped = [p for p in self.nest.pointers if host_type(p.dtype) == "void" and p.align is None]
+        invalid += [self._misaligned(p, p.dtype.align) for p in untyped if p.dtype.align > 1]
         invalid += [f"{self.index(a)} != {self.index(b)}" for a, b in self._bindings()]
         total = [self._nothing(a.extent) for a in self.nest.axes if a.extent.constant is None]
         if any(a.extent.constant == 0 for a in self.nest.axes):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 _CPP = """alignas alignof and and_eq asm auto bitand bitor bool break case catch char char16_t char32_t char8_t class
@@ -24,6 +25,10 @@ load_readonly store_streaming transpose_bytes"""
 RESERVED = frozenset((_CPP + " " + _CUDA + " " + _HELPERS).split())
 
 
+# Struct types of vectors, see `c_types.vector_name`.
+_VECTOR_NAME = re.compile(r"(bool|[iufc]\d+|bf16|f8e\dm\d)x\d+(_align\d+)?")
+
+
 class Names:
     """Hands out C identifiers: a wanted name, with underscores appended until nothing else has it."""
 
@@ -35,6 +40,8 @@ class Names:
         """The identifier for `key`, the same one at each call."""
         if key not in self._given:
             name = wanted if wanted is not None else key
+            if _VECTOR_NAME.fullmatch(name):
+                name += "_"
             if name.startswith("__") or (name.startswith("_") and name[1:2].isupper()) or "__" in name:
                 name = "n" + name.replace("__", "_")
             while name in self._taken:

@@ -33,7 +33,7 @@ class KernelScope:
     def __init__(self, plan: Plan, file: FileContext) -> None:
         self.plan, self.file, self.nest = plan, file, plan.nest
         kernel = plan.nest.kernel
-        self.names = Names()
+        self.names = Names(file.structs.values())
         self.axes = {a.name for a in self.nest.axes}
         strides = [stride_symbol(t, d) for t, d in self.nest.dynamic_strides]
         for pointer in self.nest.pointers:
@@ -96,6 +96,11 @@ class KernelScope:
     def tensor(self, name: str) -> str:
         """A tensor's name as shown in comments and in names made from it."""
         return self.names.user(f"*{name}", name)
+
+    @property
+    def interior(self) -> str:
+        """Whether the whole tile is inside, for `bounds split`."""
+        return self.names.user("@interior", "interior")
 
     def tile_constant(self, axis: str) -> str:
         return self.names.user(f"@TILE_{axis}", f"TILE_{axis.upper()}")

@@ -25,11 +25,13 @@ class SweepView:
 
 @dataclass(frozen=True, slots=True)
 class PhaseView:
-    """One phase. `interior`: the same without guards, for `bounds split`, or None. A barrier has no sweep."""
+    """One phase. `interior`: the same without guards, for `bounds split` where `condition` holds, or None. A barrier
+    has no sweep."""
 
     comment: tuple[str, ...]
     sweep: SweepView | None
     interior: SweepView | None
+    condition: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -95,6 +95,8 @@ def _thread(plan: Plan, inside: dict[str, int]) -> int | None:
         values[f"@thread_{axis}"] = evaluate(digit, values)
     for position, loop in enumerate(sweep.loops):
         values[f"@step_{loop.axis}"] = along(position + 1)
+    for axis, item in sweep.linear:
+        values[f"@item_{axis}"] = evaluate(item, values)
     covered: Any = True
     for axis, coordinate in {**dict(sweep.coordinates), **dict(sweep.lanes)}.items():
         covered = covered & (evaluate(coordinate, values) == inside.get(axis, 0))

@@ -127,13 +127,17 @@ class Suite:
 
     def _written(self, schedule: str) -> Iterator[Case]:
         types = dict(self.kernel.types)
-        for test in self.family.tests:
-            if any(types.get(name) != dtype for name, dtype in test.types):
-                continue
-            case = self._case(schedule, dict(test.sizes), test)
-            yield case
-            if schedule == AUTO and not test.on_gpu:
-                yield replace(case, variation=Variation(fitted=True))
+        tests = [
+            test for test in self.family.tests if all(types.get(name) == dtype for name, dtype in test.types)
+        ]
+        for test in tests:
+            yield self._case(schedule, dict(test.sizes), test)
+        if schedule == AUTO:
+            # A call knows its sizes, and gets a program made for them.
+            for test in tests:
+                if not test.on_gpu:
+                    case = self._case(schedule, dict(test.sizes), test)
+                    yield replace(case, variation=Variation(fitted=True))
 
     def _case(self, schedule: str, sizes: Mapping[str, int], test: Test | None = None) -> Case:
         scalars = scalar_values(self.kernel, dict(test.scalars) if test is not None else self._usual_scalars)
