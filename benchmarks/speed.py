@@ -20,9 +20,11 @@ from statistics import median, quantiles
 from typing import Any
 
 import cupy
+import numpy as np
 import torch
 from speed_rows import ROWS, Row
 
+import tilegen
 from tilegen.check import check
 from tilegen.parse import parse, source_from_text
 from tilegen.program import build
@@ -37,6 +39,7 @@ _TORCH = {
     "i8": torch.int8,
     "u8": torch.uint8,
 }
+RIVALS = ("torch", "torch.compile", "cupy")
 TARGET = target("sm_" + cupy.cuda.Device(0).compute_capability)
 
 
@@ -78,8 +81,6 @@ def prepare(row: Row, directives: str | None) -> tuple[Callable[[], None], list[
     function = module.get_function(compiled.entries[shape.entry])
     if shape.dynamic_shared:
         cupy.cuda.driver.funcSetAttribute(function.ptr, 8, shape.dynamic_shared)
-    import numpy as np
-
     number = np.int32 if shape.index == "int" else np.int64
     values = {**program.nest.constants, **row.sizes}
     arguments = tuple(
@@ -165,6 +166,10 @@ def measure(
     if rivals:
         outputs_like = torch.empty(want.shape, dtype=want.dtype, device="cuda")
         work["torch"] = eager
+        words = row.torch.replace(".t()", ".T").replace(".permute(", ".transpose(")
+        views = {name: cupy.asarray(array) for name, array in inputs}
+        result_view = cupy.asarray(outputs_like)
+        work["cupy"] = lambda: cupy.copyto(result_view, eval(words, {}, views))
         if compiled_rival:
             torch._dynamo.reset()
             function = torch.compile(lambda x: eval(expression, {}, {inputs[0][0]: x}).contiguous() + 0)
@@ -181,6 +186,36 @@ def measure(
     return result
 
 
+def table(results: list[dict[str, Any]]) -> str:
+    """The results as Markdown, with what they were measured on."""
+    properties = cupy.cuda.runtime.getDeviceProperties(0)
+    driver = cupy.cuda.runtime.driverGetVersion()
+    lines = [
+        "# Speed",
+        "",
+        f"Measured {time.strftime('%Y-%m-%d')} with tilegen {tilegen.__version__} on one "
+        f"{properties['name'].decode()} "
+        f"(CUDA driver {driver}, torch {torch.__version__}, CuPy {cupy.__version__}) by `python benchmarks/speed.py`.",
+        "",
+        "Each number is the time of an equal-size device-to-device copy in the same process over the time of the kernel",
+        "(medians; 1 is as fast as a copy). `goal` is what the project set itself.",
+        "",
+        "| work | tilegen `auto` | goal | " + " | ".join(RIVALS) + " | copy TB/s | registers | schedule |",
+        "| --- | --- | --- | " + "--- | " * len(RIVALS) + "--- | --- | --- |",
+    ]
+    for r in results:
+        if not r["right"]:
+            lines.append(f"| {r['row']} | wrong result | {r['goal'] or ''} |" + " |" * (len(RIVALS) + 3))
+            continue
+        shares = [f"{r['copy']['ms'] / r[n]['ms']:.2f}" if n in r else "-" for n in RIVALS]
+        goal = f"{r['goal']:.2f}" if r["goal"] else "-"
+        lines.append(
+            f"| {r['row']} | {r['share']:.3f} | {goal} | {' | '.join(shares)} | {r['copy_tbs']:.2f} | {r['registers']} "
+            f"| `{r['schedule']}` |"
+        )
+    return "\n".join(lines) + "\n"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--rows", default="")
@@ -189,6 +224,7 @@ def main() -> None:
     parser.add_argument("--compile", action="store_true")
     parser.add_argument("--no-rivals", action="store_true")
     parser.add_argument("--out", type=Path)
+    parser.add_argument("--table", type=Path, help="write a Markdown table")
     options = parser.parse_args()
     words = [w for w in options.rows.split(",") if w]
     results = []
@@ -216,9 +252,7 @@ def main() -> None:
                 print(f"{row.name:44} WRONG  [{result['schedule']}]", flush=True)
                 continue
             rivals = " ".join(
-                f"{n} {result['copy']['ms'] / result[n]['ms']:.2f}"
-                for n in ("torch", "torch.compile")
-                if n in result
+                f"{n} {result['copy']['ms'] / result[n]['ms']:.2f}" for n in RIVALS if n in result
             )
             goal = f"goal {row.goal}" if row.goal else ""
             print(
@@ -226,6 +260,8 @@ def main() -> None:
                 f" | {result['registers']} regs {result['index']} | {result['schedule']} | {time.time() - begun:.1f}s",
                 flush=True,
             )
+    if options.table:
+        options.table.write_text(table(results))
     if options.out:
         options.out.write_text(json.dumps(results, indent=1) + "\n")
     sys.exit(0 if all(r["right"] for r in results) else 1)
