@@ -197,7 +197,7 @@ def table(results: list[dict[str, Any]]) -> str:
         f"{properties['name'].decode()} "
         f"(CUDA driver {driver}, torch {torch.__version__}, CuPy {cupy.__version__}) by `python benchmarks/speed.py`.",
         "",
-        "Each number is the time of an equal-size device-to-device copy in the same process over the time of the kernel",
+        "Each number is the time of an equal-size device-to-device copy in the same process over that of the kernel",
         "(medians; 1 is as fast as a copy). `goal` is what the project set itself.",
         "",
         "| work | tilegen `auto` | goal | " + " | ".join(RIVALS) + " | copy TB/s | registers | schedule |",

@@ -30,7 +30,7 @@ def test_a_spec_runs_its_tests(tilegen, spec) -> None:
     assert [line.split()[:3] for line in lines[3:6]] == [
         ["tiled", "f32", "1/1"],
         ["padded", "f32", "1/1"],
-        ["auto", "f32", "1/1"],
+        ["auto", "f32", "2/2"],
     ]
     assert "1 of 1 expectations hold" in outcome.out
 

@@ -524,6 +524,47 @@ def test_speed_with_all_checks_on(cuda: Callable[..., Module]) -> None:
     assert best > 20e6
 
 
+def test_small_launches_are_cheap(cuda: Callable[..., Module]) -> None:
+    module = cuda(tiled(1))
+    a = np.arange(40 * 40, dtype=np.float32)
+    best = 1.0
+    for _ in range(4):
+        start = time.process_time()
+        for _ in range(10):
+            memory = Memory()
+            arguments = [memory.allocate("a", a), memory.allocate("b", a.nbytes, initialised=False)]
+            launch = Launch((2, 2, 1), (32, 8, 1))
+            assert (
+                simulate(module, "k", launch, [*arguments, np.int32(40), np.int32(40)], memory).faults == ()
+            )
+        best = min(best, (time.process_time() - start) / 10)
+    assert best < 0.02
+
+
+def test_launches_of_one_module_do_not_see_each_other(cuda: Callable[..., Module]) -> None:
+    module = cuda(tiled(1))
+    reports = []
+    for size, blocks in ((40, 2), (64, 2), (40, 2), (40, 2)):
+        a = np.arange(size * size, dtype=np.float32)
+        memory = Memory()
+        arguments = [memory.allocate("a", a), memory.allocate("b", a.nbytes, initialised=False)]
+        launch = Launch((blocks, blocks, 1), (32, 8, 1))
+        reports.append(simulate(module, "k", launch, [*arguments, np.int32(size), np.int32(size)], memory))
+        assert memory.read("b").view(np.float32).reshape(size, size).T.reshape(-1).tolist() == a.tolist()
+        assert memory.written("b").all() and not memory.written("a").any()
+    assert reports[0] == reports[2] == reports[3] != reports[1]
+
+
+def test_allocations_are_far_apart_in_addresses_and_close_in_the_arena() -> None:
+    memory = Memory()
+    first = memory.allocate("a", np.arange(100, dtype=np.uint8))
+    second = memory.allocate("b", np.arange(7, dtype=np.uint8), misalign=12)
+    assert second - first > 1 << 20 and second % 256 == 12
+    assert len(memory.arena) <= 8192
+    assert all(one.start % 256 == one.address % 256 for one in memory.allocations)
+    assert memory.read("a").tolist() == list(range(100)) and memory.read("b").tolist() == list(range(7))
+
+
 def test_out_of_line_paths_reconverge_before_the_store(run: Run) -> None:
     # NVRTC puts the special cases of pow behind the `ret`; the threads that take them still store with the others.
     a = np.array([0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, -2.0, 0.5, 3.0, 1e300, 1e-300] * 8)[:96]

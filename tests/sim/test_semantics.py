@@ -429,3 +429,15 @@ def test_unknown_instructions_are_refused_with_their_place(ptx: Ptx, text: str) 
         ptx(text, np.float32, a)
     assert text.split()[0].rstrip(";") in str(caught.value)
     assert "PTX line" in str(caught.value)
+
+
+def test_an_unknown_instruction_is_refused_where_no_thread_reaches_it(ptx: Ptx) -> None:
+    never = "setp.lt.u32 p, %t, 32; @p"
+    a = np.zeros(4, dtype=np.float32)
+    for _ in range(2):  # the second launch finds the module parsed
+        with pytest.raises(UnsupportedInstruction):
+            ptx(f"{never} bra over; wgmma.fence.sync.aligned; over: mov.f32 d, a;", np.float32, a)
+    assert (
+        ptx(f"{never} bra over; mov.f32 a, 0f3F800000; over: mov.f32 d, a;", np.float32, a).tolist()
+        == [0] * 4
+    )

@@ -50,6 +50,18 @@ def test_the_thread_that_the_simulator_saw(schedule: str) -> None:
         assert dict(place.point) == {"j": index[0], "i": index[1]}
 
 
+def test_a_block_that_walks_its_tile_as_one_line() -> None:
+    family = check(parse(source_from_text(TEXT))).kernels[0]
+    sizes = {"M": 33, "N": 65}
+    program = build(family.kernels[0], None, target("sm_90"), sizes=sizes)
+    source = re.sub(r"(b\[[^;]*\]) = [^;]*;", r"\1 = static_cast<int>(threadIdx.x);", program.source)
+    run = simulate_program(program, sizes, {"a": np.zeros((33, 65), np.float32)}, source=source)
+    assert run.shape is not None and run.shape.plan == 0
+    for index in [(0, 0), (64, 32), (17, 31), (31, 7), (64, 0)]:
+        place = locate(program.plans[0], run, "b", None, index)
+        assert place is not None and place.thread == run.outputs["b"][index]
+
+
 def test_the_last_tile_is_called_so() -> None:
     program = program_of("tiled")
     run = simulate_program(program, {"M": 70, "N": 45}, {"a": np.zeros((70, 45), np.float32)})

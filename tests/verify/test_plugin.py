@@ -51,7 +51,12 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> tuple[int, str]:
 def test_names_of_tests(session: tuple[int, str]) -> None:
     names = [line.split()[0:2] for line in session[1].splitlines() if line.startswith("copy.tile::")]
     text = "\n".join(" ".join(n) for n in names)
-    for name in ("copy[wide-f32-N=100]", "copy[auto-u8-N=100]", "copy[wide-f32-N=1000000-gpu]"):
+    for name in (
+        "copy[wide-f32-N=100]",
+        "copy[auto-u8-N=100]",
+        "copy[auto-u8-N=100-fitted]",
+        "copy[wide-f32-N=1000000-gpu]",
+    ):
         assert f"copy.tile::{name}" in text
     assert "copy.tile::copy[expect wide: bank_conflicts == 1]" in session[1]
     assert "copy.tile::total[not generated yet] SKIPPED" in session[1]
@@ -60,7 +65,7 @@ def test_names_of_tests(session: tuple[int, str]) -> None:
 def test_verdicts(session: tuple[int, str]) -> None:
     code, text = session
     assert code == 1
-    assert "1 failed, 5 passed, 6 skipped" in text
+    assert "1 failed, 7 passed, 6 skipped" in text
     assert "`bank_conflicts` of `wide` is 0 at N = 100; expected bank_conflicts == 1" in text
     assert "the spec asks for this shape on a GPU" in text
     assert "`bandwidth` is measured on a GPU" in text

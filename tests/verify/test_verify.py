@@ -12,6 +12,7 @@ from tilegen.program import Program
 from tilegen.spec import KernelFamily
 from tilegen.target import target
 from tilegen.verify import Suite, Verdict, VerifyReport, verify_family, verify_kernel
+from tilegen.verify.report import Variation
 
 TARGET = target("sm_90")
 
@@ -107,6 +108,28 @@ def test_what_is_tried(reports: tuple[VerifyReport, ...]) -> None:
     assert {c.variation.index for c in cases} == {None, "long long"}
 
 
+def test_auto_is_tried_on_the_program_of_a_call_too(transpose: KernelFamily) -> None:
+    suite = Suite(transpose, transpose.kernels[0], TARGET)
+    fitted = [c for c in suite.cases if c.variation.fitted]
+    assert {c.schedule for c in fitted} == {"auto"}
+    assert [tuple(v for _, v in c.sizes) for c in fitted] == [(1, 1), (33, 65), (256, 256)]
+    assert fitted[1].label == "auto-f32-M=33-N=65-fitted"
+    program = suite.program_of(fitted[1])
+    assert len(program.plans) > 1 and "33" in program.source
+    assert suite.program_of(replace(fitted[1], variation=Variation())) is suite.program("auto")
+    # It must be run, and not only the one for any sizes.
+    wrong = program.source.replace("b[", "if (false) b[")
+    assert wrong != program.source
+    key = next(k for k, p in suite._programs.items() if p is program)
+    suite._programs[key] = _with_source(program, wrong)
+    verdicts = {
+        c.variation.fitted: suite.run(c).verdict
+        for c in suite.cases
+        if c.written and c.sizes == fitted[1].sizes
+    }
+    assert verdicts[True] is Verdict.FAIL and verdicts[False] is Verdict.PASS
+
+
 def test_metrics_of_the_tests_of_the_spec(reports: tuple[VerifyReport, ...]) -> None:
     known = [r.metrics for r in reports[0].cases if r.case.written and r.metrics is not None]
     assert len(known) == 15
@@ -180,7 +203,7 @@ def test_an_empty_kernel_fails(transpose: KernelFamily) -> None:
     program = suite.program("naive")
     source = program.source.replace("b[j * M + i] = ", "if (false) b[j * M + i] = ")
     assert source != program.source
-    suite._programs["naive", ()] = _with_source(program, source)
+    suite._programs["naive", (), None] = _with_source(program, source)
     results = [suite.run(c) for c in suite.cases if not c.on_gpu]
     assert all(r.verdict is Verdict.FAIL and "never written" in r.reason for r in results)
 
@@ -201,7 +224,7 @@ kernel rows(N, K = 8) {
     family = family_of(text)
     report = verify_kernel(family, family.kernels[0], target=TARGET, shapes="spec")
     assert report.passed, failures(report)
-    assert [dict(r.case.sizes).get("K") for r in report.cases] == [None, 3]
+    assert [dict(r.case.sizes).get("K") for r in report.cases] == [None, 3] * 2
 
 
 def test_tolerances_of_a_test_are_used() -> None:
@@ -215,6 +238,6 @@ kernel wave(N) {
 """
     family = family_of(text)
     suite = Suite(family, family.kernels[0], TARGET, schedules=["auto"], shapes="spec")
-    default, exact = (suite.run(c) for c in suite.cases)
+    default, exact = (suite.run(c) for c in suite.cases if not c.variation.fitted)
     assert default.verdict is Verdict.PASS
     assert exact.verdict is Verdict.FAIL and "elements are wrong" in exact.reason
