@@ -118,7 +118,7 @@ def test_m3_the_layout_of_a_struct_is_asserted(run: Run, program: Callable[..., 
     }"""
     source = program(text).source
     assert "static_assert(sizeof(p_element) == 32" in source
-    assert re.search(r"static_assert\(__builtin_offsetof\(p_element, v\) == 16", source)
+    assert re.search(r"static_assert\(\w*offsetof\(p_element, v\) == 16", source)
 
 
 def test_m3_structs_of_mixed_members_move(run: Run) -> None:
