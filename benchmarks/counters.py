@@ -2,13 +2,13 @@
 
     python benchmarks/counters.py                              profile, compare, write docs/performance/counters.md
     python benchmarks/counters.py --profile counters.json.gz   needs a GPU and Nsight Compute (`ncu`)
-    python benchmarks/counters.py --compare counters.json.gz   needs neither; exit code 1 if a number differs
+    python benchmarks/counters.py --compare counters.json.gz   needs neither; exit code 1 if a number
+                                                               differs without a known reason
 
 Every case of `counters_cases.py` is launched once, all in one process under one `ncu`. The file keeps the PTX of each
 kernel that ran and how its arrays lay, so that the comparison simulates that launch, whatever specs, tilegen and NVRTC
-have become since. Compared per
-launch: requests and sectors of global loads and stores, wavefronts of shared loads and stores, registers, theoretical
-occupancy.
+have become since. Compared per launch: requests and sectors of global loads and stores, wavefronts of shared loads and
+stores, registers, theoretical occupancy.
 
 The driver may reserve the hardware counters for root: see NVIDIA's ERR_NVGPUCTRPERM.
 """
@@ -16,6 +16,7 @@ The driver may reserve the hardware counters for root: see NVIDIA's ERR_NVGPUCTR
 from __future__ import annotations
 
 import argparse
+import base64
 import csv
 import datetime
 import gzip
@@ -36,11 +37,12 @@ from counters_cases import Launch, families, launches
 
 import tilegen
 from tilegen.analysis.occupancy import occupancy
-from tilegen.runtime.outcome import PlacedBuffer, compile_program, parameter_value
+from tilegen.runtime.outcome import Arguments, compile_program, parameter_value
 from tilegen.sim import Launch as SimulatedLaunch
 from tilegen.sim import Memory, load_module, simulate
+from tilegen.spec import Role
 from tilegen.target import Target, target
-from tilegen.verify.inputs import index_tensors
+from tilegen.verify.inputs import index_tensors, moves_only
 
 TABLE = Path(__file__).parents[1] / "docs" / "performance" / "counters.md"
 
@@ -54,7 +56,7 @@ class Quantity:
     metric: str
 
 
-# The source view's `memory_l1_wavefronts_shared` is the same number per instruction: by opcode, patched into the code, it
+# The source view's `memory_l1_wavefronts_shared` is this number per instruction. Counted by patched code, by opcode, it
 # is `smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_{ld,st}`, which equalled this one on all of 514 launches
 # and costs far more to collect.
 _SHARED = "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_{}.sum"
@@ -107,7 +109,9 @@ def launch_all(out: Path, only: str) -> None:
     cupy.cuda.set_allocator(None)
 
     architecture = device_target()
-    cases, texts = [], {}
+    cases: list[dict[str, Any]] = []
+    texts: dict[str, str] = {}
+    contents: dict[str, str] = {}
     for one in launches(architecture, only):
         arguments = one.place()
         # Like the simulator's: buffers begin at multiples of 256 bytes, and so many bytes further on.
@@ -146,7 +150,7 @@ def launch_all(out: Path, only: str) -> None:
                 "static_shared": used.static_shared_bytes,
                 "registers": used.registers,
                 "parameters": values,
-                "buffers": {name: _described(one, name, b) for name, b in arguments.buffers.items()},
+                "buffers": _described(one, arguments, contents),
             }
         )
     runtime = cupy.cuda.runtime
@@ -159,16 +163,26 @@ def launch_all(out: Path, only: str) -> None:
         "date": datetime.date.today().isoformat(),
         "cases": cases,
         "ptx": texts,
+        "contents": contents,
     }
     out.write_text(json.dumps(document))
 
 
-def _described(launch: Launch, pointer: str, buffer: PlacedBuffer) -> dict[str, Any]:
-    """What a simulation needs of a buffer: its size and place, and the content if indices are read from it."""
-    described: dict[str, Any] = {"size": buffer.data.size, "base": buffer.base, "misalign": buffer.misalign}
-    if launch.program.nest.pointer(pointer).tensor in index_tensors(launch.suite.kernel):
-        described["data"] = buffer.data.tobytes().hex()
-    return described
+def _described(launch: Launch, arguments: Arguments, contents: dict[str, str]) -> dict[str, Any]:
+    """What a simulation needs of the buffers: size and place, and the content where addresses may depend on it
+    (gathered indices, tables behind `sin`), kept once in `contents`."""
+    kernel = launch.suite.kernel
+    written = {t.name for t in kernel.tensors if t.role is Role.OUT}
+    depends = bool(index_tensors(kernel)) or not moves_only(kernel)
+    found: dict[str, dict[str, Any]] = {}
+    for name, buffer in arguments.buffers.items():
+        found[name] = {"size": buffer.data.size, "base": buffer.base, "misalign": buffer.misalign}
+        if depends and launch.program.nest.pointer(name).tensor not in written:
+            data = buffer.data.tobytes()
+            key = hashlib.sha256(data).hexdigest()[:16]
+            contents[key] = base64.b64encode(data).decode()
+            found[name]["content"] = key
+    return found
 
 
 def _plain(value: int | bytes) -> Any:
@@ -235,16 +249,16 @@ def _driver() -> str:
 # Anywhere --------------------------------------------------------------------------------------------------------
 
 
-def predict(architecture: Target, case: dict[str, Any], ptx: str) -> tuple[list[float], str]:
+def predict(document: dict[str, Any], case: dict[str, Any]) -> tuple[list[float], str]:
     """The quantities as tilegen has them: a simulation of the PTX that ran, ptxas's registers, the occupancy rules.
 
-    And where ptxas made of the PTX's memory instructions fewer or more, which no simulation of PTX can see.
+    And where ptxas joined memory instructions of the PTX, which no simulation of PTX can see.
     """
     memory, addresses = Memory(), {}
     for pointer, buffer in case["buffers"].items():
         data = np.zeros(buffer["size"], np.uint8)
-        if "data" in buffer:
-            data[:] = np.frombuffer(bytes.fromhex(buffer["data"]), np.uint8)
+        if "content" in buffer:
+            data[:] = np.frombuffer(base64.b64decode(document["contents"][buffer["content"]]), np.uint8)
         lead = (buffer["misalign"] - buffer["base"]) % 256
         addresses[pointer] = memory.allocate(pointer, data, misalign=lead) + buffer["base"]
     values: list[Any] = []
@@ -253,14 +267,17 @@ def predict(architecture: Target, case: dict[str, Any], ptx: str) -> tuple[list[
             value = addresses[value["pointer"]] if "pointer" in value else bytes.fromhex(value["bytes"])
         values.append(value)
     shape = SimulatedLaunch((case["grid"], 1, 1), (case["block"], 1, 1), case["dynamic_shared"])
-    report = simulate(load_module(ptx), case["kernel"], shape, values, memory, checks=False)
+    report = simulate(
+        load_module(document["ptx"][case["ptx"]]), case["kernel"], shape, values, memory, checks=False
+    )
     counted = report.counters
     resident = occupancy(
-        architecture,
+        target(document["target"]),
         threads=case["block"],
         registers=case["registers"],
         shared_bytes=case["static_shared"] + case["dynamic_shared"],
     )
+    # More may be executed than have an active lane; fewer only if ptxas joined some.
     executed = (
         ("shared loads", counted.shared_load_requests, "smsp__inst_executed_op_shared_ld.sum"),
         ("shared stores", counted.shared_store_requests, "smsp__inst_executed_op_shared_st.sum"),
@@ -268,7 +285,7 @@ def predict(architecture: Target, case: dict[str, Any], ptx: str) -> tuple[list[
     notes = [
         f"{case['hardware'][metric]} {what} executed, {count} in the PTX"
         for what, count, metric in executed
-        if case["hardware"].get(metric, count) != count
+        if case["hardware"].get(metric, count) < count
     ]
     return [
         counted.global_load_requests,
@@ -296,11 +313,11 @@ class Row:
 
 
 def compare(document: dict[str, Any], only: str = "") -> list[Row]:
-    architecture, rows = target(document["target"]), []
+    rows = []
     for case in document["cases"]:
         if only not in case["name"]:
             continue
-        predicted, note = predict(architecture, case, document["ptx"][case["ptx"]])
+        predicted, note = predict(document, case)
         measured = [case["hardware"].get(q.metric) for q in QUANTITIES]
         rows.append(Row(case["name"], predicted, measured, note))
     return rows
@@ -325,6 +342,18 @@ def table(document: dict[str, Any], rows: list[Row]) -> str:
     ]
     for n, quantity in enumerate(QUANTITIES):
         lines.append(f"| {quantity.name} | `{quantity.metric}` | {sum(n in r.differs for r in rows)} |")
+    lines += [
+        "",
+        f"Registers: of those the compiler uses and {LEAST_REGISTERS}, the larger; a launch gets no fewer.",
+    ]
+    noted = [row for row in different if row.note]
+    if noted:
+        lines += [
+            "",
+            "Where ptxas joined accesses to neighbouring words, which the PTX that is simulated has apart:",
+            "",
+        ]
+        lines += [f"- {row.name}: {row.note}" for row in noted]
     lines += [
         "",
         f"| launch | {' | '.join(q.short for q in QUANTITIES)} |",
@@ -377,12 +406,12 @@ def main() -> int:
     options.table.write_text(table(document, rows))
     different = [row for row in rows if row.differs]
     for row in different:
+        why = f" ({row.note})" if row.note else ""
         for n in row.differs:
-            print(
-                f"{row.name}: {QUANTITIES[n].name}: {_show(row.predicted[n])}, hardware {_show(row.measured[n])}"
-            )
+            ours, theirs = _show(row.predicted[n]), _show(row.measured[n])
+            print(f"{row.name}: {QUANTITIES[n].name}: {ours}, hardware {theirs}{why}")
     print(f"{len(rows)} launches, {len(different)} differ; {options.table}")
-    return 1 if different else 0
+    return 1 if any(not row.note for row in different) else 0
 
 
 if __name__ == "__main__":
