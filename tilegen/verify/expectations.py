@@ -141,9 +141,12 @@ def _measured(
     sizes = sizes or largest_sizes(suite, schedule, on_gpu=False)
     if sizes is None:
         return result(Verdict.FAIL, "no test gives a shape to measure it on; write `at …`")
-    program = suite.program(schedule)
     defaults = {s.name: s.default for s in suite.kernel.sizes if s.default is not None}
-    timing = measure_program(program, {**defaults, **dict(sizes)})
+    known = {**defaults, **dict(sizes)}
+    constants = {n: v for n, v in known.items() if n in defaults and v != defaults[n]}
+    # `auto` is timed as a call would run it, fitted to the sizes.
+    program = suite.program(schedule, constants, known if schedule == AUTO else None)
+    timing = measure_program(program, known)
     measured = timing.bandwidth if condition.metric == "bandwidth" else timing.time
     copy = timing.copy_bandwidth if condition.metric == "bandwidth" else timing.copy_time
     wanted = condition.value * (copy if condition.unit is Unit.COPY else 1.0)
