@@ -73,8 +73,7 @@ def _gather(source: Readable, indices: tuple[Expr | Array, ...], frame: Frame) -
     for dimension, (index, extent, origin) in enumerate(
         zip(indices, source.array.shape, source.origin, strict=True)
     ):
-        # Unsigned 64-bit indices beyond int64 wrap to negative ones, which are outside as well.
-        exact = (frame.index(index) if isinstance(index, Expr) else index.astype(np.int64)) - origin
+        exact = (frame.index(index) if isinstance(index, Expr) else signed(index, extent, source.boundary)) - origin
         beyond = (exact < 0) | (exact >= extent)
         if source.boundary is Boundary.CONSTANT:
             outside = beyond if outside is None else outside | beyond
@@ -88,6 +87,16 @@ def _gather(source: Readable, indices: tuple[Expr | Array, ...], frame: Frame) -
     if outside is None or not outside.any():
         return values
     return np.where(outside, np.asarray(source.fill).astype(source.array.dtype), values)
+
+
+def signed(index: Array, extent: int, boundary: Boundary | None) -> Array:
+    """A data-dependent index as int64. One past int64 stands for an equal remainder, or for the farthest index."""
+    if index.dtype != np.uint64:
+        return index.astype(np.int64)
+    period = {Boundary.WRAP: extent, Boundary.SYMMETRIC: 2 * extent, Boundary.REFLECT: 2 * extent - 2}
+    length = period.get(boundary, 0) if boundary is not None else 0
+    near = index % np.uint64(length) if length > 0 else np.minimum(index, np.uint64(np.iinfo(np.int64).max))
+    return near.astype(np.int64)
 
 
 def resolve(index: Array, extent: int, boundary: Boundary | None) -> Array:

@@ -142,6 +142,8 @@ def call(name: str, arguments: tuple[Number, ...], operand: DType, dtype: DType,
     if not track:
         return Number(result)
     spread = _spread(name, function, x, e, result)
+    if operand.kind in (Kind.INT, Kind.UINT, Kind.BOOL):
+        return Number(result, exact(spread))
     ulp = function.double if format_of(dtype).precision == 53 else function.single
     if operand.kind is Kind.COMPLEX:
         return bounded(result, spread, 2 * 8.5, dtype)

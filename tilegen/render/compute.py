@@ -171,16 +171,25 @@ class _Body:
         replaced: dict[str, Expr] = {}
         inside: list[str] = []
         for c in access.checked:
-            index, extent = self._index_text(access, c, shift), self.scope.index(c.extent)
+            index, extent, kind = (
+                self._index_text(access, c, shift),
+                self.scope.index(c.extent),
+                index_kind(c),
+            )
             if access.boundary is Boundary.CONSTANT or access.boundary is None:
                 self.scope.file.helpers.add("inside")
-                inside.append(f"inside<index_t>({index}, {extent})")
+                inside.append(f"inside<{kind}>({index}, {extent})")
+                if kind != "index_t":
+                    index = f"static_cast<index_t>({index})"
                 replaced[c.symbol] = self.scope.alias(
                     index if re.fullmatch(r"\w+|\w+<\w+>\(.*\)", index) else f"({index})"
                 )
             else:
                 self.scope.file.helpers.add(access.boundary.value)
-                replaced[c.symbol] = self.scope.alias(f"{access.boundary.value}<index_t>({index}, {extent})")
+                mapped = f"{access.boundary.value}<{kind}>({index}, {extent})"
+                replaced[c.symbol] = self.scope.alias(
+                    mapped if kind == "index_t" else f"static_cast<index_t>({mapped})"
+                )
         place = self._element(replace(access, address=substitute(access.address, replaced)), shift)
         if not inside:
             return place
@@ -200,7 +209,8 @@ class _Body:
                 self.definitions.append(f"const index_t {name} = {text};")
                 self.indices[text] = name
             return self.indices[text]
-        return f"static_cast<index_t>({self._printer(shift)(checked.index)})"
+        text = self._printer(shift)(checked.index)
+        return f"static_cast<index_t>({text})" if index_kind(checked) == "index_t" else text
 
     # Several lanes at a time
 
@@ -309,6 +319,15 @@ class _Body:
                 if isinstance(value, Read) and not self.scope.nest.loads[value].checked:
                     found[value] = None
         return found
+
+
+def index_kind(checked: CheckedIndex) -> str:
+    """The type in which an index meets its bounds: wide data is not cut down to the index type before."""
+    if isinstance(checked.index, Expr):
+        return "index_t"
+    return {"u32": "long long", "i64": "long long", "u64": "unsigned long long"}.get(
+        checked.index.dtype.name, "index_t"
+    )
 
 
 def unconditional(value: Value) -> Iterator[Value]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 _NEEDS = {
-    "float_floor_div": ("float_floor_mod",),
     "clip": ("minimum", "maximum"),
     "wrap": ("floor_mod",),
     "symmetric": ("floor_mod",),

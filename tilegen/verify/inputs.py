@@ -97,7 +97,13 @@ def _reach(kernel: Kernel, sizes: Mapping[str, int], targets: frozenset[str]) ->
 def _indices(dtype: DType, extents: tuple[int, ...], reach: int, generator: np.random.Generator) -> Array:
     limits = np.iinfo(numpy_dtype(dtype)) if dtype.is_integer else np.iinfo(np.int8)
     low, high = max(-3, int(limits.min)), min(reach + 3, int(limits.max))
-    return generator.integers(low, high, extents, endpoint=True).astype(numpy_dtype(dtype))
+    near = generator.integers(low, high, extents, endpoint=True).astype(numpy_dtype(dtype))
+    if not dtype.is_integer:
+        return near
+    # Far outside as well: a boundary mode holds at any distance, and an index cut to 32 bits would fall inside.
+    far = [n for n in (limits.min, limits.max, 2**31, 2**32 + 1, -(2**32) + 1) if limits.min <= n <= limits.max]
+    chosen = np.array(far, numpy_dtype(dtype))[generator.integers(0, len(far), extents)]
+    return np.where(generator.random(extents) < 0.1, chosen, near)
 
 
 def _values(kernel: Kernel, dtype: DType, codes: Array, fill: Fill, generator: np.random.Generator) -> Array:
