@@ -118,7 +118,9 @@ cudaError_t scaled_launch(
     if (N == 0) {
         return cudaSuccess;
     }
-    if (reinterpret_cast<uintptr_t>(y) % 16 == 0 && reinterpret_cast<uintptr_t>(x) % 16 == 0 && reinterpret_cast<uintptr_t>(r) % 16 == 0) {
+    if (reinterpret_cast<uintptr_t>(y) % 16 == 0 &&
+        reinterpret_cast<uintptr_t>(x) % 16 == 0 &&
+        reinterpret_cast<uintptr_t>(r) % 16 == 0) {
         const int64_t blocks = (N + 1023) / 1024;
         if (blocks > 2147483647) {
             return cudaErrorInvalidConfiguration;

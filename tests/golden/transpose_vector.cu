@@ -69,7 +69,8 @@ static __global__ void __launch_bounds__(256, 1) transpose_vector(
             const int tile_j = thread_j + step_j * 16;
             const index_t j = j0 + tile_j;
             if (j < N && i < M) {
-                *reinterpret_cast<f32x4*>(b + j * M + i) = *reinterpret_cast<const f32x4*>(&a_tile[tile_j][(thread_i ^ (tile_j / 4 % 8)) * 4]);
+                *reinterpret_cast<f32x4*>(b + j * M + i) =
+                    *reinterpret_cast<const f32x4*>(&a_tile[tile_j][(thread_i ^ (tile_j / 4 % 8)) * 4]);
             }
         }
     }
@@ -152,7 +153,10 @@ cudaError_t transpose_launch(
     if (N == 0 || M == 0) {
         return cudaSuccess;
     }
-    if (reinterpret_cast<uintptr_t>(b) % 16 == 0 && M % 4 == 0 && reinterpret_cast<uintptr_t>(a) % 16 == 0 && N % 4 == 0) {
+    if (reinterpret_cast<uintptr_t>(b) % 16 == 0 &&
+        M % 4 == 0 &&
+        reinterpret_cast<uintptr_t>(a) % 16 == 0 &&
+        N % 4 == 0) {
         const int64_t blocks = ((N + 63) / 64) * ((M + 63) / 64);
         if (blocks > 2147483647) {
             return cudaErrorInvalidConfiguration;

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tilegen.algebra import Apply, Expr, Op, Sym, expr, maximum, sym
+from tilegen.algebra import Apply, Expr, Op, Sym, exact_quotient, expr, maximum, sym
 from tilegen.dtypes import Struct
 from tilegen.nest.affine import Run, step_along
 from tilegen.nest.model import Access, Nest, stride_symbol
@@ -28,7 +28,22 @@ def vector_conditions(nest: Nest, compute: Compute, loads: tuple[Load, ...]) -> 
             assert load.sweep.run is not None
             _require(nest, load.access, load.sweep.run, load.address, found)
             _multiple(whole_run(nest, load.sweep.run), load.width, found)
-    return tuple(found)
+    return tuple(c for n, c in enumerate(found) if not _follows(c, list(found), n))
+
+
+def _follows(condition: Condition, conditions: list[Condition], position: int) -> bool:
+    """Whether a divisibility follows from another one: its value is a multiple of the other's."""
+    if not isinstance(condition, Multiple):
+        return False
+    for n, other in enumerate(conditions):
+        if n == position or not isinstance(other, Multiple) or other.factor % condition.factor:
+            continue
+        if len(other.value.terms) != 1 or exact_quotient(condition.value, other.value) is None:
+            continue
+        mutual = other.factor == condition.factor and exact_quotient(other.value, condition.value) is not None
+        if not mutual or n < position:
+            return True
+    return False
 
 
 def whole_run(nest: Nest, run: Run) -> Expr:

@@ -73,7 +73,9 @@ def _gather(source: Readable, indices: tuple[Expr | Array, ...], frame: Frame) -
     for dimension, (index, extent, origin) in enumerate(
         zip(indices, source.array.shape, source.origin, strict=True)
     ):
-        exact = (frame.index(index) if isinstance(index, Expr) else signed(index, extent, source.boundary)) - origin
+        exact = (
+            frame.index(index) if isinstance(index, Expr) else signed(index, extent, source.boundary)
+        ) - origin
         beyond = (exact < 0) | (exact >= extent)
         if source.boundary is Boundary.CONSTANT:
             outside = beyond if outside is None else outside | beyond

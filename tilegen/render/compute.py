@@ -81,7 +81,7 @@ class _Body:
                 lines.append(f"const {self.scope.file.types.value(store.access.dtype)} {name} = {texts[n]};")
                 texts[n] = name
         for store, text in zip(self.compute.stores, texts, strict=True):
-            lines.append(mark(self._store(store.access, shift, text), store.assign.span.line))
+            lines += wrapped(self._store(store.access, shift, text), store.assign.span.line)
         return lines
 
     def _values(self, shift: Shift) -> tuple[list[str], list[str]]:
@@ -223,7 +223,8 @@ class _Body:
         wide = self.shared_widths.get(access.pointer, 0) or self.compute.width_of(access)
         if self.compute.width_of(store.access) != self.width or wide != self.width or not self._along(access):
             return None
-        return [mark(self._vector_store(store.access, self._vector_load(access)), store.assign.span.line)]
+        text = self._vector_store(store.access, self._vector_load(access))
+        return wrapped(text, store.assign.span.line)
 
     def _along(self, access: Access) -> bool:
         """Whether neighbours along the run are neighbours where the access reads."""
@@ -319,6 +320,21 @@ class _Body:
                 if isinstance(value, Read) and not self.scope.nest.loads[value].checked:
                     found[value] = None
         return found
+
+
+def wrapped(text: str, line: int | None) -> list[str]:
+    """A statement on one line, or broken where a person would: at the assignment, and at the parts of a choice."""
+    if len(text) <= _LONG:
+        return [mark(text, line)]
+    if text.count(" ? ") == 1 and text.count(" : ") == 1:
+        parts = text.replace(" ? ", "\n    ? ").replace(" : ", "\n    : ").split("\n")
+        if len(parts[0]) > _LONG:
+            parts[:1] = parts[0].replace(" = ", " =\n    ", 1).split("\n")
+        return [mark(part, line) for part in parts]
+    return [mark(part, line) for part in text.replace(" = ", " =\n    ", 1).split("\n")]
+
+
+_LONG = 110
 
 
 def index_kind(checked: CheckedIndex) -> str:

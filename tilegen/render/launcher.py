@@ -31,11 +31,15 @@ _SAME_TYPE = {
 
 @dataclass(frozen=True, slots=True)
 class IndexView:
-    """One index type of a variant: under `condition` (empty: always)."""
+    """One index type of a variant: under `conditions` (none: always)."""
 
     index: str
-    condition: str
+    conditions: tuple[str, ...]
     arguments: tuple[str, ...]
+
+    @property
+    def joint(self) -> str:
+        return joint("&&", self.conditions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +51,10 @@ class VariantView:
     dynamic_bytes: int
     types: tuple[IndexView, ...]
     refused: bool
+
+    @property
+    def joint(self) -> str:
+        return joint("&&", self.conditions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,15 +72,26 @@ class LauncherView:
     refused: bool
 
     @property
+    def joint(self) -> str:
+        return joint("||", max(self.invalid, self.broken, key=lambda texts: len("".join(texts)))).replace(
+            "\n    ", "\n        "
+        )
+
+    @property
     def unused(self) -> tuple[str, ...]:
         """Parameters of the interface that no variant needs."""
         text = " ".join([*self.invalid, *self.empty, *self.broken])
         for v in self.variants:
             text += " ".join(
-                [*v.conditions, v.blocks, *(x for t in v.types for x in (t.condition, *t.arguments))]
+                [*v.conditions, v.blocks, *(x for t in v.types for x in (*t.conditions, *t.arguments))]
             )
         names = [p.split()[-1] for p in self.parameters]
         return tuple(n for n in names if re.search(rf"\b{re.escape(n)}\b", text) is None)
+
+
+def joint(operator: str, texts: Sequence[str]) -> str:
+    """What to put between conditions: a line each where they are long together."""
+    return f" {operator}\n    " if len("".join(texts)) > 90 else f" {operator} "
 
 
 def view_launcher(
@@ -209,16 +228,16 @@ class _LauncherPrinter:
                 return f"{self.index(condition.value)} <= {condition.limit}"
 
     def _variant(self, plan: Plan, kernel: KernelView) -> VariantView:
-        fits = " && ".join(self._condition(c) for c in plan.fits_i32)
+        fits = tuple(self._condition(c) for c in plan.fits_i32)
         narrow = IndexView("int", fits, self._arguments(plan, kernel, "int"))
-        wide = IndexView("long long", "", self._arguments(plan, kernel, "long long"))
+        wide = IndexView("long long", (), self._arguments(plan, kernel, "long long"))
         match plan.schedule.index:
             case IndexType.I32:
                 types: tuple[IndexView, ...] = (narrow,)
             case IndexType.I64:
                 types = (wide,)
             case IndexType.AUTO:
-                types = (narrow, wide) if fits else (IndexView("int", "", narrow.arguments),)
+                types = (narrow, wide) if fits else (IndexView("int", (), narrow.arguments),)
         counts = [
             f"(({self.index(t.extent)} + {t.tile - 1}) / {t.tile})" if t.tile > 1 else self.index(t.extent, 2)
             for t in plan.tiles

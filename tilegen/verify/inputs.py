@@ -101,7 +101,9 @@ def _indices(dtype: DType, extents: tuple[int, ...], reach: int, generator: np.r
     if not dtype.is_integer:
         return near
     # Far outside as well: a boundary mode holds at any distance, and an index cut to 32 bits would fall inside.
-    far = [n for n in (limits.min, limits.max, 2**31, 2**32 + 1, -(2**32) + 1) if limits.min <= n <= limits.max]
+    far = [
+        n for n in (limits.min, limits.max, 2**31, 2**32 + 1, -(2**32) + 1) if limits.min <= n <= limits.max
+    ]
     chosen = np.array(far, numpy_dtype(dtype))[generator.integers(0, len(far), extents)]
     return np.where(generator.random(extents) < 0.1, chosen, near)
 
