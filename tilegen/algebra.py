@@ -236,6 +236,20 @@ def _remove(monomial: Monomial, factor: Monomial) -> Monomial | None:
     return tuple(left)
 
 
+def zero_divisor(value: Expr, values: Mapping[str, int]) -> Apply | None:
+    """The innermost division or remainder of `value` whose divisor is 0 where symbols have these `values`."""
+    for monomial, _ in value.terms:
+        for atom in monomial:
+            if not isinstance(atom, Apply):
+                continue
+            inner = zero_divisor(atom.left, values) or zero_divisor(atom.right, values)
+            if inner is not None:
+                return inner
+            if atom.op in (Op.FLOOR_DIV, Op.MOD) and substitute(atom.right, dict(values)).constant == 0:
+                return atom
+    return None
+
+
 def ceil_div(left: Expr | int, right: Expr | int) -> Expr:
     """`left / right`, rounded up."""
     return floor_div(expr(left) + expr(right) - 1, expr(right))

@@ -61,8 +61,6 @@ WORDS = re.findall(
     constant in out inout let for schedule i32 streaming readonly buffers async""",
 )
 SYMBOLS = [*list("()[]{},;:=.|*+-/%<>!#'\"\n "), "..", "..=", "//", "**", "==", "<="]
-# Codes whose message leaves no doubt what to do; any other one says it.
-WITHOUT_HELP = {"TG0212", "TG0215", "TG0303", "TG0317", "TG0523", "TG0524", "TG0542"}
 LIMIT = 2.0
 SEEDS = 40
 PER_SEED = 50
@@ -169,7 +167,7 @@ def told(error: SpecError) -> list[str]:
         assert find(d.code) is not None, d.code
         assert d.span is not None, f"{d.code} has no place: {d.message}"
         assert 0 <= d.span.start <= d.span.end <= len(d.span.source.text)
-        assert d.helps or d.code in WITHOUT_HELP, f"{d.code} does not say what to do: {d.message}"
+        assert d.helps, f"{d.code} does not say what to do: {d.message}"
     assert render_all(error.diagnostics).encode()
     return [d.code for d in error.diagnostics]
 

@@ -4,11 +4,15 @@ index is monotone in each axis; elsewhere a solver or interval decides."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from typing import Any
 
 from tilegen import algebra
-from tilegen.algebra import Expr, Range, evaluate, linear_parts, substitute, symbols
+from tilegen.algebra import Expr, Range, evaluate, linear_parts, substitute, symbols, zero_divisor
 from tilegen.check.memories import CONSTANT_MEMORY, constant_bytes
 from tilegen.diagnostics import Diagnostic
+from tilegen.dtypes import DType
+from tilegen.source import Span
 from tilegen.spec import (
     Assign,
     Axis,
@@ -18,6 +22,7 @@ from tilegen.spec import (
     Reduction,
     Role,
     RuntimeBound,
+    Where,
     walk,
 )
 
@@ -42,7 +47,7 @@ def call_problems(kernel: Kernel, sizes: Mapping[str, int]) -> tuple[Diagnostic,
         return (
             Diagnostic("TG0320", f"no value for the size {names}", kernel.span, helps=("pass it by name",)),
         )
-    found = list(_sizes(kernel, values))
+    found = list(_sizes(kernel, values)) or list(_divisions(kernel, values))
     if found:
         return tuple(found)
     found += _bindings(kernel, values)
@@ -61,7 +66,55 @@ def _sizes(kernel: Kernel, values: Mapping[str, int]) -> Iterator[Diagnostic]:
     for size in kernel.sizes:
         if values[size.name] < 0:
             message = f"the size `{size.name}` is {values[size.name]}, and a size is 0 or more"
-            yield Diagnostic("TG0320", message, size.span)
+            help = f"pass `{size.name}` = 0 or more"
+            yield Diagnostic("TG0320", message, size.span, helps=(help,))
+
+
+def _divisions(kernel: Kernel, values: Mapping[str, int]) -> Iterator[Diagnostic]:
+    """Divisions by sizes that are 0. Those of run-time sizes matter only where some point computes them."""
+    for tensor in kernel.tensors:
+        for value in (*tensor.extents, *tensor.strides, tensor.offset):
+            if value is not None:
+                yield from _division(value, values, tensor.span)
+    constants = {s.name: values[s.name] for s in kernel.sizes if s.default is not None}
+    for statement in kernel.statements:
+        ends = [end for axis in statement.axes for end in (axis.lower, axis.upper)]
+        found = [d for end in ends for d in _division(end, values, statement.span)]
+        if not found:
+            nothing = _ranges(statement.axes, values) is None
+            for value, conditional in _expressions(statement):
+                known = constants if nothing or conditional else values
+                found += _division(value, known, statement.span)
+        yield from found[:1]
+
+
+def _division(value: Expr, values: Mapping[str, int], span: Span) -> Iterator[Diagnostic]:
+    atom = zero_divisor(value, values)
+    if atom is not None:
+        names = sorted(symbols(atom.right) & values.keys())
+        given = ", ".join(f"{name} = {values[name]}" for name in names)
+        yield Diagnostic(
+            "TG0316",
+            f"{str(atom)[1:-1]} divides by 0",
+            span,
+            (f"{atom.right} is 0 at {given}" if atom.right.symbol is None else given,) if given else (),
+            (f"choose another value for {' or '.join(f'`{n}`' for n in names) or 'the divisor'}",),
+        )
+
+
+def _expressions(node: Any, conditional: bool = False) -> Iterator[tuple[Expr, bool]]:
+    """Every index expression of a statement, and whether a `where` decides if it is computed."""
+    if isinstance(node, Expr):
+        yield node, conditional
+    elif isinstance(node, Where):
+        yield from _expressions(node.condition, conditional)
+        yield from _expressions((node.then, node.otherwise), True)
+    elif isinstance(node, tuple):
+        for part in node:
+            yield from _expressions(part, conditional)
+    elif is_dataclass(node) and not isinstance(node, Span | DType):
+        for part in fields(node):
+            yield from _expressions(getattr(node, part.name), conditional)
 
 
 def _bindings(kernel: Kernel, values: Mapping[str, int]) -> Iterator[Diagnostic]:
@@ -73,6 +126,7 @@ def _bindings(kernel: Kernel, values: Mapping[str, int]) -> Iterator[Diagnostic]
                 f"{a} and {b} must be equal, and they are {x} and {y}",
                 kernel.span,
                 ("one axis indexes a dimension of each",),
+                ("pass arrays and sizes that agree",),
             )
 
 
@@ -85,7 +139,9 @@ def _tensors(kernel: Kernel, values: Mapping[str, int]) -> Iterator[Diagnostic]:
             stride = tensor.strides[d]
             if value < 0:
                 message = f"axis {d} of `{tensor.name}` has the extent {extent}, which is {value}"
-                yield Diagnostic("TG0322", message, tensor.span)
+                yield Diagnostic(
+                    "TG0322", message, tensor.span, helps=("choose sizes that make it 0 or more",)
+                )
             elif (
                 filled
                 and value > 1
@@ -94,18 +150,22 @@ def _tensors(kernel: Kernel, values: Mapping[str, int]) -> Iterator[Diagnostic]:
                 and evaluate(stride, values) == 0
             ):
                 message = f"axis {d} of `{tensor.name}` is written and has the stride {stride}, which is 0"
-                yield Diagnostic("TG0322", message, tensor.span)
+                help = "choose sizes that make it 1 or more: each element needs a place of its own"
+                yield Diagnostic("TG0322", message, tensor.span, helps=(help,))
         if tensor.constant:
             total += constant_bytes(tensor, values) or 0
             if total > CONSTANT_MEMORY:
                 message = f"constant tensors need {total} bytes, and constant memory has {CONSTANT_MEMORY}"
-                yield Diagnostic("TG0323", message, tensor.span)
+                help = "choose smaller sizes, or declare a tensor without `constant`"
+                yield Diagnostic("TG0323", message, tensor.span, helps=(help,))
 
 
 def _bound(bound: RuntimeBound, values: Mapping[str, int]) -> Iterator[Diagnostic]:
     axes = _ranges(bound.axes, values)
     if axes is None:
         return
+    if zero_divisor(bound.index, values) is not None:
+        return  # where it is computed, `_divisions` has told it
     index = substitute(bound.index, dict(values))
     extent = evaluate(bound.extent, values)
     guards = [substitute(g, dict(values)) for g in bound.guards]
@@ -180,6 +240,7 @@ def _conditions(kernel: Kernel, values: Mapping[str, int]) -> Iterator[Diagnosti
             f"{condition.value + 1} must be at least 1, so that {condition.reason}",
             condition.span,
             (f"it is {evaluate(condition.value, values) + 1} at these sizes",),
+            ("choose sizes that make it so",),
         )
 
 
@@ -210,4 +271,5 @@ def _empty_in(statement: Let | Assign, values: Mapping[str, int]) -> Iterator[Di
                     (
                         "sum, prod, any, all and count over nothing give their identity; this reduction has none",
                     ),
+                    ("choose sizes that leave something to reduce",),
                 )

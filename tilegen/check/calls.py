@@ -26,7 +26,9 @@ def build_call(builder: ValueBuilder, node: syntax.CallExpression) -> Operand | 
             f"`{name}` takes {counted(arity, 'argument')}, and {len(arguments)} "
             f"{'is' if len(arguments) == 1 else 'are'} given",
             node.span,
-            help="write `where(condition, then, otherwise)`" if name == "where" else (),
+            help="write `where(condition, then, otherwise)`"
+            if name == "where"
+            else f"write `{name}({', '.join('xyz'[:arity])})`",
         )
         return None
     known = [a for a in arguments if a is not None]

@@ -133,7 +133,12 @@ def explicit_cast(operand: Operand, dtype: DType, span: Span, problems: Problems
         value = operand.value
         if dtype.is_integer and isinstance(value, float):
             if value != value or value in (float("inf"), float("-inf")):
-                problems.error("TG0412", f"`{show_number(value)}` has no value in {dtype}", span)
+                problems.error(
+                    "TG0412",
+                    f"`{show_number(value)}` has no value in {dtype}",
+                    span,
+                    help="write an integer, or cast to a float type",
+                )
                 return None
             value = int(value)
         if dtype is BOOL:

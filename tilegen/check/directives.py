@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from tilegen import syntax
 from tilegen.algebra import Expr, substitute
-from tilegen.check.indices import fold
+from tilegen.check.indices import DividesByZero, fold
 from tilegen.check.problems import Problems, suggestion
 from tilegen.check.scope import Scope
 from tilegen.spec import (
@@ -208,9 +208,10 @@ class _Directives:
     def _number(self, choice: syntax.Expression, what: str, least: int) -> int | None:
         defaults = self.scope.defaults
         try:
-            folded: Expr | None = fold(choice, defaults.__contains__)
-        except ZeroDivisionError:
-            folded = None
+            folded: Expr | None = fold(choice, defaults.__contains__, defaults)
+        except DividesByZero as error:
+            error.report(self.problems)
+            return None
         number = None if folded is None else substitute(folded, dict(defaults)).constant
         if number is not None and number >= least:
             return number
@@ -221,7 +222,9 @@ class _Directives:
             f"{what} must be {kind}",
             choice.span,
             note=f"`{choice.span.text}` is known only at run time" if names else (),
-            help="write a number" if names else (),
+            help="write a number"
+            if names
+            else f"write an integer, {least} or more, or a size that has a value in the header",
         )
         return None
 
@@ -242,7 +245,12 @@ class _Directives:
                 failed = True
                 continue
             if setting.name.name in found:
-                self.problems.error("TG0523", f"`{setting.name.name}` is given twice", setting.name.span)
+                self.problems.error(
+                    "TG0523",
+                    f"`{setting.name.name}` is given twice",
+                    setting.name.span,
+                    help="keep one of them; a set of values is written `{8, 16}`",
+                )
                 failed = True
                 continue
             numbers = self._numbers(setting.value, f"`{word}` of `{setting.name.name}`")

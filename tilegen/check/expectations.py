@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import Enum
 
 from tilegen import syntax
 from tilegen.check.header import constant_number
 from tilegen.check.problems import Problems, suggestion
 from tilegen.check.scope import Scope
-from tilegen.check.tests import check_settings
-from tilegen.spec import BinaryOp, Condition, Expectation, Unit
+from tilegen.check.tests import check_settings, check_shape
+from tilegen.spec import BinaryOp, Condition, Expectation, Kernel, Unit
 
 
 class Metric(Enum):
@@ -42,7 +43,10 @@ METRICS: dict[str, Metric] = {
 _COMPARISONS = ("<", "<=", ">", ">=", "==", "!=")
 
 
-def check_expectations(node: syntax.KernelDecl, scope: Scope, problems: Problems) -> tuple[Expectation, ...]:
+def check_expectations(
+    node: syntax.KernelDecl, scope: Scope, kernels: Sequence[Kernel], problems: Problems
+) -> tuple[Expectation, ...]:
+    """`kernels` is empty where the kernel has problems of its own: then sizes are not tried."""
     schedules = [i.name.name for i in node.items if isinstance(i, syntax.ScheduleDecl)]
     found = []
     for item in node.items:
@@ -67,6 +71,9 @@ def check_expectations(node: syntax.KernelDecl, scope: Scope, problems: Problems
                 item.at[0].span.to(item.at[-1].span),
                 help="add " + ", ".join(f"`{m} = …`" for m in missing),
             )
+        elif item.at and not scalars:
+            place = item.at[0].span.to(item.at[-1].span)
+            check_shape(kernels, sizes, types, place, problems)
         known = tuple(c for c in conditions if c is not None)
         schedule = None if item.schedule is None else item.schedule.name
         found.append(Expectation(schedule, known, tuple(sizes.items()), tuple(types.items()), item.span))

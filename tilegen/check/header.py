@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tilegen import syntax
-from tilegen.check.indices import fold
+from tilegen.check.indices import DividesByZero, fold
 from tilegen.check.problems import Problems, suggestion
 from tilegen.check.scope import Scope
 from tilegen.dtypes import BOOL, DTYPES, DType, Kind
@@ -84,9 +84,9 @@ def compile_time_value(value: syntax.Expression, scope: Scope, problems: Problem
 
     defaults = scope.defaults
     try:
-        folded = fold(value, defaults.__contains__)
-    except ZeroDivisionError:
-        problems.error("TG0316", "this value divides by 0", value.span)
+        folded = fold(value, defaults.__contains__, defaults)
+    except DividesByZero as error:
+        error.report(problems)
         return None
     number = None if folded is None else substitute(folded, dict(defaults)).constant
     if number is not None and number >= 0:

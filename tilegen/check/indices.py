@@ -2,20 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 from tilegen import algebra, syntax
-from tilegen.algebra import Apply, Expr, Sym
+from tilegen.algebra import Apply, Expr, Sym, substitute
 from tilegen.check.problems import Problems, suggestion
 from tilegen.check.scope import Scope
 
 _INDEX_FUNCTIONS = {"minimum": 2, "maximum": 2, "clip": 3}
 
 
-def fold(expression: syntax.Expression, symbol: Callable[[str], bool]) -> Expr | None:
+class DividesByZero(ArithmeticError):
+    """A division by a constant that is 0, or by compile-time sizes that make 0."""
+
+    def __init__(self, node: syntax.BinaryExpression, divisor: Expr) -> None:
+        super().__init__(node.span.text)
+        self.node, self.divisor = node, divisor
+
+    def report(self, problems: Problems) -> None:
+        text = self.node.right.span.text
+        written = self.divisor.constant is not None
+        names = " and ".join(f"`{name}`" for name in sorted(algebra.symbols(self.divisor)))
+        problems.error(
+            "TG0316",
+            f"`{self.node.span.text}` divides by 0",
+            self.node.right.span,
+            note=() if written else f"`{text}` is 0 for the value that {names} has in the header",
+            help="divide by an integer other than 0"
+            if written
+            else f"give {names} another value, or declare it without one",
+        )
+
+
+def fold(
+    expression: syntax.Expression, symbol: Callable[[str], bool], values: Mapping[str, int] | None = None
+) -> Expr | None:
     """`expression` as an integer expression over the names for which `symbol` holds; None if it is anything else.
 
-    Raises ZeroDivisionError for a division by the constant 0.
+    `values` are those of compile-time sizes. Raises DividesByZero for a division by what is 0 with them.
     """
     match expression:
         case syntax.IntLiteral():
@@ -23,18 +47,20 @@ def fold(expression: syntax.Expression, symbol: Callable[[str], bool]) -> Expr |
         case syntax.Name():
             return algebra.sym(expression.name) if symbol(expression.name) else None
         case syntax.UnaryExpression(op="-" | "+"):
-            operand = fold(expression.operand, symbol)
+            operand = fold(expression.operand, symbol, values)
             return operand if operand is None or expression.op == "+" else -operand
         case syntax.BinaryExpression(op="+" | "-" | "*" | "//" | "%"):
-            left, right = fold(expression.left, symbol), fold(expression.right, symbol)
+            left, right = (fold(e, symbol, values) for e in (expression.left, expression.right))
             if left is None or right is None:
                 return None
+            if expression.op in ("//", "%") and substitute(right, dict(values or {})).constant == 0:
+                raise DividesByZero(expression, right)
             return _binary(expression.op, left, right)
         case syntax.BinaryExpression(op="**", right=syntax.IntLiteral(value=power)) if power <= 16:
-            left = fold(expression.left, symbol)
+            left = fold(expression.left, symbol, values)
             return None if left is None else algebra.product([left] * power)
         case syntax.CallExpression(function=f) if _INDEX_FUNCTIONS.get(f.name) == len(expression.arguments):
-            arguments = [fold(a, symbol) for a in expression.arguments]
+            arguments = [fold(a, symbol, values) for a in expression.arguments]
             known = [a for a in arguments if a is not None]
             return _call(f.name, known) if len(known) == len(arguments) else None
         case _:
@@ -74,13 +100,13 @@ def size_expression(
     """An integer expression of sizes (and of the axes `outer`); `what` names its place in the message."""
     allowed = {*scope.sizes, *outer}
     try:
-        folded = fold(expression, allowed.__contains__)
-    except ZeroDivisionError:
-        problems.error("TG0316", f"{what} divides by 0", expression.span)
+        folded = fold(expression, allowed.__contains__, scope.defaults)
+        if folded is None:
+            _report_not_a_size(expression, allowed, scope, problems, code, what)
+        return folded
+    except DividesByZero as error:
+        error.report(problems)
         return None
-    if folded is None:
-        _report_not_a_size(expression, allowed, scope, problems, code, what)
-    return folded
 
 
 def _report_not_a_size(
@@ -116,7 +142,8 @@ def _report_not_a_size(
         note="integers, sizes and `+ - * // %` may be used",
         help="write `//` instead of `/`"
         if isinstance(offender, syntax.BinaryExpression) and offender.op == "/"
-        else (),
+        else "write it with integers and sizes"
+        + (f", for example `{next(iter(allowed))}`" if allowed else ""),
     )
 
 
@@ -157,9 +184,9 @@ def index_expression(expression: syntax.Expression, scope: Scope, problems: Prob
         return name in scope.sizes or name in scope.scalars or scope.is_axis(name)
 
     try:
-        return fold(expression, symbol)
-    except ZeroDivisionError:
-        problems.error("TG0316", "this index divides by 0", expression.span)
+        return fold(expression, symbol, scope.defaults)
+    except DividesByZero as error:
+        error.report(problems)
         return None
 
 

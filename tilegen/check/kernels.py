@@ -52,7 +52,7 @@ def check_kernel(node: syntax.KernelDecl, problems: Problems) -> KernelFamily | 
     schedules = check_schedules(node, scope, axes, problems)
     complete = len(problems.found) == before
     tests = check_tests(node, scope, kernels if complete else (), problems)
-    expectations = check_expectations(node, scope, problems)
+    expectations = check_expectations(node, scope, kernels if complete else (), problems)
     if len(problems.found) > before:
         return None
     parameters = tuple(TypeParam(n, c) for n, c in scope.type_params.items())

@@ -181,7 +181,12 @@ class NameRules(ABC):
         elif self.scope.rank(base) is None:
             if base in self.scope.declared or self.axis_known(base):
                 kind = self.scope.declared[base][0] if base in self.scope.declared else "axis"
-                self.problems.error("TG0215", f"`{base}` is a {kind} and has no elements", node.base.span)
+                self.problems.error(
+                    "TG0215",
+                    f"`{base}` is a {kind} and has no elements",
+                    node.base.span,
+                    help=f"write `{base}` alone, or index a tensor",
+                )
                 self.fail()
             else:
                 self._unknown_name(base, node.base, [*self.scope.tensors, *self.scope.lets])
@@ -218,7 +223,12 @@ class NameRules(ABC):
     def _index(self, index: syntax.Expression) -> None:
         before = len(self.problems.found)
         if isinstance(index, syntax.FloatLiteral | syntax.BoolLiteral):
-            self.problems.error("TG0313", "an index is an integer", index.span)
+            self.problems.error(
+                "TG0313",
+                "an index is an integer",
+                index.span,
+                help="write an integer, an axis or a size",
+            )
             self.fail()
             return
         for name in self.axis_names(index):
@@ -235,6 +245,8 @@ class NameRules(ABC):
                 f"the index `{index.span.text}` is not affine in the axes",
                 index.span,
                 note="an index is a sum of axes times integers or sizes, with `//` and `%` by integers or sizes",
+                help="give each axis a dimension of its own, or pass the indices in an integer tensor: "
+                "`a[p[i]]`, where `a` has a boundary",
             )
             self.fail()
 

@@ -101,7 +101,9 @@ def _allowed(op: BinaryOp, dtype: DType, node: syntax.BinaryExpression, problems
                 "TG0404",
                 f"`{op.value}` is not defined for {dtype}",
                 node.span,
-                help="multiply instead: `z * z`" if op is BinaryOp.POWER else (),
+                help="multiply instead: `z * z`"
+                if op is BinaryOp.POWER
+                else "compute with `real(…)` and `imag(…)`",
             )
             return False
         return True
@@ -147,7 +149,12 @@ def _on_literals(
     if isinstance(a, bool) or isinstance(b, bool):
         if op in _EQUALITY and isinstance(a, bool) and isinstance(b, bool):
             return Free((a == b) is (op is BinaryOp.EQUAL))
-        problems.error("TG0404", f"`{op.value}` takes numbers, and this is a bool", node.span)
+        problems.error(
+            "TG0404",
+            f"`{op.value}` takes numbers, and this is a bool",
+            node.span,
+            help="write numbers, or `and`, `or` and `not` for bools",
+        )
         return None
     if op is BinaryOp.DIVIDE and isinstance(a, int) and isinstance(b, int):
         problems.error(
@@ -160,7 +167,12 @@ def _on_literals(
     try:
         return Free(_compute(op, a, b))
     except (ZeroDivisionError, OverflowError, ValueError):
-        problems.error("TG0316", f"`{node.span.text}` has no value", node.span)
+        problems.error(
+            "TG0316",
+            f"`{node.span.text}` has no value",
+            node.span,
+            help="write the value that is meant, or divide by another number",
+        )
         return None
 
 

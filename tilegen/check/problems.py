@@ -20,10 +20,11 @@ class Problems:
         message: str,
         span: Span,
         *,
+        help: str | Sequence[str],
         note: str | Sequence[str] = (),
-        help: str | Sequence[str] = (),
         labels: Sequence[tuple[Span, str]] = (),
     ) -> None:
+        """Every problem says what to do: `help`."""
         self.found.append(
             Diagnostic(
                 code,

@@ -89,7 +89,12 @@ class Reader:
         name = node.base.name
         dtype = builder.types.lets.get(name)
         if node.field is not None:
-            self.problems.error("TG0214", f"`{name}` is a local and has no members", node.field.span)
+            self.problems.error(
+                "TG0214",
+                f"`{name}` is a local and has no members",
+                node.field.span,
+                help=f"leave `.{node.field.name}` out, or read the member where the local is defined",
+            )
             return None
         if dtype is None or indices is None:
             return None

@@ -181,7 +181,8 @@ def check_target_role(node: syntax.AssignStatement, scope: Scope, problems: Prob
                 base.name, [n for n, t in scope.tensors.items() if t.role is not Role.IN], "tensors"
             )
             if kind is None
-            else (),
+            else "assign to a tensor that is `out` or `inout`"
+            + ("; a local is defined with `let`" if kind[0] == "local" else ""),
         )
         return False
     if tensor.role is Role.IN:

@@ -33,7 +33,10 @@ def _extent(expression: syntax.Expression, scope: Scope, problems: Problems) -> 
     extent = size_expression(expression, scope, problems, "TG0206", "an extent")
     if extent is not None and extent.constant is not None and extent.constant < 0:
         problems.error(
-            "TG0206", f"an extent cannot be negative, and this is {extent.constant}", expression.span
+            "TG0206",
+            f"an extent cannot be negative, and this is {extent.constant}",
+            expression.span,
+            help="write an extent of 0 or more",
         )
         return None
     return extent
@@ -82,6 +85,11 @@ def resolve_element(
         else:
             members[name.name] = dtype
     if not failed and not members:
-        problems.error("TG0208", "a struct needs a member", expression.span)
+        problems.error(
+            "TG0208",
+            "a struct needs a member",
+            expression.span,
+            help="write a name and a type: `struct { x: f32 }`",
+        )
         failed = True
     return None if failed else struct_of(tuple(members.items()))

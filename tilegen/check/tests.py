@@ -10,6 +10,7 @@ from tilegen.check.header import Number, constant_number, literal_of
 from tilegen.check.problems import Problems, suggestion
 from tilegen.check.scope import Scope
 from tilegen.dtypes import DTYPES, DType
+from tilegen.source import Span
 from tilegen.spec import Fill, Kernel, Test
 
 
@@ -98,7 +99,13 @@ class _Test:
                 bad = number is None or isinstance(number, bool) or (whole and not isinstance(number, int))
                 if bad or number is None or not number >= 0:
                     kind = "an integer" if whole else "a number"
-                    self.problems.error("TG0542", f"`{word}` must be {kind}, 0 or more", value.span)
+                    example = "7" if whole else "1e-5"
+                    self.problems.error(
+                        "TG0542",
+                        f"`{word}` must be {kind}, 0 or more",
+                        value.span,
+                        help=f"write a number: `{word} {example}`",
+                    )
             case _:
                 known = ["on", "fill", "seed", "rtol", "atol"]
                 self.problems.error(
@@ -123,20 +130,31 @@ class _Test:
 
     def _fits(self, sizes: dict[str, int], scalars: dict[str, Number], types: dict[str, DType]) -> None:
         """The shape is one the kernel can be called with."""
-        for kernel in self.kernels:
-            if any(dict(kernel.types)[n] != t for n, t in types.items()):
-                continue
-            values = {n: v for n, v in scalars.items() if isinstance(v, int) and not isinstance(v, bool)}
-            for found in call_problems(kernel, {**sizes, **values}):
-                self.problems.error(
-                    "TG0543",
-                    f"the kernel cannot run on this shape: {found.message}",
-                    self.node.span,
-                    note=found.notes,
-                    labels=[] if found.span is None else [(found.span, "needed here")],
-                    help="choose other sizes",
-                )
-            return
+        values = {n: v for n, v in scalars.items() if isinstance(v, int) and not isinstance(v, bool)}
+        check_shape(self.kernels, {**sizes, **values}, types, self.node.span, self.problems)
+
+
+def check_shape(
+    kernels: Sequence[Kernel],
+    values: dict[str, int],
+    types: dict[str, DType],
+    span: Span,
+    problems: Problems,
+) -> None:
+    """The first kernel of these types can be called with these sizes."""
+    for kernel in kernels:
+        if any(dict(kernel.types)[n] != t for n, t in types.items()):
+            continue
+        for found in call_problems(kernel, values):
+            problems.error(
+                "TG0543",
+                f"the kernel cannot run on this shape: {found.message}",
+                span,
+                note=found.notes,
+                labels=[] if found.span is None else [(found.span, "needed here")],
+                help="choose other sizes",
+            )
+        return
 
 
 def check_settings(
@@ -158,7 +176,12 @@ def check_settings(
         if name in scope.sizes:
             number = constant_number(value)
             if isinstance(number, bool) or not isinstance(number, int) or number < 0:
-                problems.error("TG0542", f"the size `{name}` must be an integer, 0 or more", value.span)
+                problems.error(
+                    "TG0542",
+                    f"the size `{name}` must be an integer, 0 or more",
+                    value.span,
+                    help=f"write a number: `{name} = 33`",
+                )
             else:
                 sizes[name] = number
         elif name in scope.type_params:
@@ -169,7 +192,12 @@ def check_settings(
             scalar = constant_number(value)
             dtype = DTYPES.get(scope.scalars[name].type.name)
             if scalar is None:
-                problems.error("TG0542", f"the value of `{name}` must be a number", value.span)
+                problems.error(
+                    "TG0542",
+                    f"the value of `{name}` must be a number",
+                    value.span,
+                    help=f"write a number: `{name} = {'1' if dtype is not None and dtype.is_integer else '0.5'}`",
+                )
             elif dtype is None:
                 scalars[name] = scalar
             else:

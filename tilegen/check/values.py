@@ -10,7 +10,7 @@ from tilegen.check.calls import build_call
 from tilegen.check.conversions import Free, Operand, common_type, settle, typed
 from tilegen.check.domains import Domain
 from tilegen.check.guards import Conditions, condition_of
-from tilegen.check.indices import fold
+from tilegen.check.indices import DividesByZero, fold
 from tilegen.check.operators import build_binary, build_unary
 from tilegen.check.problems import Problems
 from tilegen.check.reads import Reader
@@ -81,9 +81,11 @@ class ValueBuilder:
         if isinstance(node, syntax.IntLiteral):
             return None
         try:
-            index = fold(node, lambda name: name in self.scope.sizes or self.scope.is_axis(name))
-        except ZeroDivisionError:
-            self.problems.error("TG0316", "this divides by 0", node.span)
+            index = fold(
+                node, lambda name: name in self.scope.sizes or self.scope.is_axis(name), self.scope.defaults
+            )
+        except DividesByZero as error:
+            error.report(self.problems)
             return None
         if index is None or (index.constant is not None and not _has_name(node)):
             return None

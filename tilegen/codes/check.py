@@ -230,7 +230,8 @@ CODES: tuple[Code, ...] = (
     Code(
         "TG0316",
         "a division by 0",
-        "The divisor is the constant 0, or an operation on literals has no value.",
+        "The divisor is 0: a constant, a compile-time size, or the sizes of a call make it so; or an operation on "
+        "literals has no value.",
         ("kernel k(N) {\n    in x: f32[N]\n    out y: f32[N]\n    y[i] = x[i // 0]\n}"),
     ),
     Code(

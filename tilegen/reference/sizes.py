@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tilegen.algebra import Expr, Sym, evaluate, substitute, symbols
+from tilegen.algebra import Expr, Sym, evaluate, substitute, symbols, zero_divisor
 from tilegen.numpy_types import Array
 from tilegen.reference.errors import SizeError
 from tilegen.spec import Kernel, Role
@@ -46,6 +46,8 @@ def infer_sizes(
 
 def _check_bindings(kernel: Kernel, sizes: Mapping[str, int]) -> None:
     for left, right in kernel.bindings:
+        if zero_divisor(left, sizes) or zero_divisor(right, sizes):
+            raise SizeError(f"an axis of two extents, {left} and {right}, divides by 0")
         a, b = evaluate(left, sizes), evaluate(right, sizes)
         if a != b:
             raise SizeError(f"one axis has two extents: {left} is {a} and {right} is {b}")
@@ -70,6 +72,7 @@ def _extents(kernel: Kernel, shapes: Mapping[str, tuple[int, ...]]) -> list[tupl
 
 def _solve_some(extents: list[tuple[str, Expr, int]], known: dict[str, int], origin: dict[str, str]) -> bool:
     for where, extent, length in extents:
+        _require_defined(where, extent, known, origin)
         reduced = substitute(extent, known)
         unknown = symbols(reduced)
         if len(unknown) != 1:
@@ -91,6 +94,11 @@ def _solve_some(extents: list[tuple[str, Expr, int]], known: dict[str, int], ori
         origin[name] = f"from {where}"
         return True
     return False
+
+
+def _require_defined(where: str, extent: Expr, known: Mapping[str, int], origin: Mapping[str, str]) -> None:
+    if zero_divisor(extent, known) is not None:
+        raise SizeError(f"the extent {extent} of {where} divides by 0" + _because(extent, known, origin))
 
 
 def _linear(value: Expr, name: str) -> tuple[int, int] | None:
