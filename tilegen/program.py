@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from tilegen.algebra import evaluate, sym
-from tilegen.nest import Nest, build_nest
-from tilegen.nest.merge import drop_unit_axes, merge_axes
+from tilegen.nest import Nest
+from tilegen.nest.merge import simplified_nest
 from tilegen.plan.lower import plan_map
 from tilegen.plan.model import Aligned, AtMost, Condition, Equals, Multiple, Plan
 from tilegen.plan.variants import plan_variants
@@ -17,7 +17,7 @@ from tilegen.render.launcher import mapped_extents
 from tilegen.render.names import kernel_identifier
 from tilegen.render.view import ParameterView
 from tilegen.schedule.auto import auto_schedule, short_sizes
-from tilegen.schedule.complete import complete
+from tilegen.schedule.complete import complete, named_axes
 from tilegen.schedule.model import Schedule
 from tilegen.spec import Bounds, IndexType, Kernel, ScheduleSpec
 from tilegen.target import Target
@@ -157,19 +157,14 @@ def build(
     Raises SpecError for what cannot be generated or a directive that cannot be honoured.
     """
     stem = kernel_identifier(name or kernel.name)
-    nest = simplified_nest(kernel, constants, _named_axes(schedule))
+    nest = simplified_nest(kernel, constants, named_axes(schedule))
     if schedule is None:
         plans, chosen = plan_auto(nest, target, sizes, stem)
     else:
-        chosen = complete(nest, schedule, target, auto_schedule(nest, target))
+        chosen = complete(nest, schedule, target)
         label = "".join(c if c.isalnum() else "_" for c in chosen.name).strip("_")
         plans = plan_variants(nest, chosen, target, f"{stem}_{label}")
     return Program(kernel, chosen, target, plans, render(plans, stem, provenance))
-
-
-def simplified_nest(kernel: Kernel, constants: Mapping[str, int] | None, keep: frozenset[str]) -> Nest:
-    """The nest without unit axes, adjacent ones merged; `keep` names axes that stay."""
-    return merge_axes(drop_unit_axes(build_nest(kernel, constants), keep), keep)
 
 
 def plan_auto(
@@ -180,7 +175,7 @@ def plan_auto(
     if not fixed or sizes is None:
         chosen = auto_schedule(nest, target, None if sizes is None else {**nest.constants, **sizes})
         return plan_variants(nest, chosen, target, f"{stem}_auto"), chosen
-    general = plan_variants(nest, auto_schedule(nest, target), target, f"{stem}_auto_any")
+    general = _general_plans(nest.kernel, tuple(nest.constants.items()), target, f"{stem}_auto_any")
     special = simplified_nest(nest.kernel, {**nest.constants, **fixed}, frozenset())
     chosen = auto_schedule(special, target, {**special.constants, **sizes})
     plan = plan_map(special, chosen, target, f"{stem}_auto")
@@ -188,10 +183,10 @@ def plan_auto(
     return (replace(plan, conditions=(*equal, *plan.conditions)), *general), chosen
 
 
-def _named_axes(schedule: ScheduleSpec | None) -> frozenset[str]:
-    """Axes that directives speak of, which must therefore stay as they are."""
-    names: set[str] = set()
-    for directive in schedule.directives if schedule is not None else ():
-        axes = getattr(directive, "axes", ())
-        names |= {a if isinstance(a, str) else a[0] for a in axes}
-    return frozenset(names)
+@lru_cache(maxsize=64)
+def _general_plans(
+    kernel: Kernel, constants: tuple[tuple[str, int], ...], target: Target, name: str
+) -> tuple[Plan, ...]:
+    """The plans for sizes nobody knows: the same ones whatever sizes a call has."""
+    nest = simplified_nest(kernel, dict(constants), frozenset())
+    return plan_variants(nest, auto_schedule(nest, target), target, name)

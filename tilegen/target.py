@@ -103,6 +103,10 @@ _SUFFIX_FROM = {"": 0, "a": 90, "f": 100}
 _NAME = re.compile(r"(?:sm_|compute_)?(\d{2,3}|\d{1,2}\.\d)([af]?)", re.ASCII)
 
 
+# What code is made for where no GPU says otherwise.
+DEFAULT_TARGET = "sm_90"
+
+
 def known_targets() -> tuple[Target, ...]:
     """Every target without a suffix, by rising capability."""
     return tuple(_target(number, "") for number in _TABLE)

@@ -64,7 +64,7 @@ def test_floor_division_and_remainder_are_those_of_numpy(dtype: type) -> None:
     a, b = (x.ravel().copy() for x in np.meshgrid(ends, ends))
     name = {np.float32: "f32", np.float64: "f64"}[dtype]
     kernel = tilegen.loads(
-        f"kernel f(N) {{ in a, b: {name}[N]; out q: {name}[N]; out r: {name}[N]; q[i] = a[i] // b[i]; r[i] = a[i] % b[i] }}"
+        f"kernel f(N) {{ in a, b: {name}[N]; out q, r: {name}[N]; q[i] = a[i] // b[i]; r[i] = a[i] % b[i] }}"
     )
     found = kernel(a, b)
     with np.errstate(all="ignore"):

@@ -44,7 +44,6 @@ def test_lines(programs: Programs) -> None:
             assert "{\n\n" not in text and "\n\n}" not in text, name
 
 
-@pytest.mark.xfail(strict=False, reason="conditions of launchers and vector stores are not wrapped yet")
 def test_lines_are_not_too_long(programs: Programs) -> None:
     for name, program in programs:
         for number, line in enumerate(program.source.split("\n"), 1):

@@ -81,6 +81,7 @@ TYPED = [
     ("TG0614-vector", "stage a swizzle", "stage a pad 4"),
     ("TG0701-constant", " constant", ""),
     ("TG0701-texture", " texture(nearest, edge)", ""),
+    ("TG0615", "i = 2048", "i = 1024"),
 ]
 
 

@@ -107,6 +107,19 @@ CODES: tuple[Code, ...] = (
         "schedule s { tile i = 24, j = 24; stage a swizzle }",
     ),
     Code(
+        "TG0615",
+        "a tile that never ends",
+        "A tile is what one block computes: more than about a million points keep its threads busy one after another "
+        "while the rest of the device waits.",
+        "schedule s { tile i = 99999999 }",
+    ),
+    Code(
+        "TG0616",
+        "too many variants",
+        "The sets of values in a schedule multiply: three sets of ten are a thousand schedules to build and to verify.",
+        "schedule s { tile i = {1, 2, …, 20}, j = {1, 2, …, 20} }",
+    ),
+    Code(
         "TG0701",
         "a kernel that cannot be generated yet",
         "The spec is legal and the NumPy reference evaluates it. This version generates copies, permutations, "

@@ -7,8 +7,14 @@ from dataclasses import replace
 
 from tilegen.algebra import ZERO, Expr, linear_parts, substitute, sym, symbols
 from tilegen.nest.affine import depends_on
+from tilegen.nest.build import build_nest
 from tilegen.nest.model import Access, Nest, NestAxis
-from tilegen.spec import IndexValue, walk
+from tilegen.spec import IndexValue, Kernel, walk
+
+
+def simplified_nest(kernel: Kernel, constants: Mapping[str, int] | None, keep: Collection[str]) -> Nest:
+    """The nest of `kernel` without unit axes, adjacent ones merged; `keep` names axes that stay."""
+    return merge_axes(drop_unit_axes(build_nest(kernel, constants), keep), keep)
 
 
 def drop_unit_axes(nest: Nest, keep: Collection[str] = ()) -> Nest:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import prod
 
 from tilegen.algebra import ceil_div
 from tilegen.diagnostics import Diagnostic, SpecError
@@ -11,7 +12,7 @@ from tilegen.nest.model import Access, Nest
 from tilegen.plan.conditions import index_conditions, needs_tail, vector_conditions
 from tilegen.plan.model import Barrier, Buffer, Compute, Load, Phase, Plan, Sweep, TileAxis
 from tilegen.plan.placement import place_rows
-from tilegen.plan.problems import cut_vectors, not_along, nothing_to_unroll, too_much_shared
+from tilegen.plan.problems import cut_vectors, endless_tile, not_along, nothing_to_unroll, too_much_shared
 from tilegen.plan.stage import StageBox, box_of, why_not_staged
 from tilegen.plan.sweep import distribute, distribute_as_written
 from tilegen.schedule.model import Schedule
@@ -22,6 +23,7 @@ from tilegen.target import Target
 def plan_map(nest: Nest, schedule: Schedule, target: Target, name: str) -> Plan:
     """Lower one schedule. Raises SpecError (TG0607 … TG0614) at the directive that the machine or the nest forbids."""
     tiles = tile_axes(nest, schedule)
+    require_finite_tile(tiles, schedule)
     run = vector_run(nest, schedule, tiles)
     boxes = tuple(box_of(nest, schedule, tiles, s, run) for s in schedule.stages)
     order = compute_order(nest, tiles)
@@ -63,6 +65,16 @@ def plan_map(nest: Nest, schedule: Schedule, target: Target, name: str) -> Plan:
     )
     require_shared_memory(plan)
     return plan
+
+
+# More points than this in a block are serial work of minutes for a thread.
+MOST_POINTS = 1 << 20
+
+
+def require_finite_tile(tiles: tuple[TileAxis, ...], schedule: Schedule) -> None:
+    points = prod(t.tile for t in tiles)
+    if points > MOST_POINTS:
+        raise SpecError([endless_tile(tiles, schedule, points, MOST_POINTS)])
 
 
 def tile_axes(nest: Nest, schedule: Schedule) -> tuple[TileAxis, ...]:

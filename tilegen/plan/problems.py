@@ -189,3 +189,15 @@ def _whole(
     if len(fitting) == 1 and len(schedule.entries(word)) <= 1 and schedule.writes(word, axis):
         return f"use `{word} {axis} = {fitting[0]}`"
     return "use " + " or ".join(f"`{axis} = {n}`" for n in fitting) + f" in `{word}`"
+
+
+def endless_tile(tiles: tuple[TileAxis, ...], schedule: Schedule, points: int, most: int) -> Diagnostic:
+    largest = max(tiles, key=lambda t: t.tile)
+    fit = max(1, most * largest.tile // points)
+    return Diagnostic(
+        "TG0615",
+        f"a tile of {points} points is more than a block can compute",
+        schedule.span("tile") or schedule.span("threads"),
+        notes=(f"a block has at most 1024 threads; {most} points are 1024 for each of them",),
+        helps=(f"use `{largest.axis} = {1 << (fit.bit_length() - 1)}`",),
+    )

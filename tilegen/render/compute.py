@@ -14,7 +14,7 @@ from tilegen.dtypes import DType
 from tilegen.nest.model import Access, CheckedIndex, Store
 from tilegen.plan.model import FIELD, Buffer, Compute
 from tilegen.render.names import member_name
-from tilegen.render.scope import KernelScope, mark, prune
+from tilegen.render.scope import KernelScope, mark, prune, wrapped
 from tilegen.render.values import ValuePrinter, literal
 from tilegen.render.view import SweepView
 from tilegen.spec import Aosoa, Binary, BinaryOp, Boundary, Hint, Read, Value, Where, children
@@ -320,21 +320,6 @@ class _Body:
                 if isinstance(value, Read) and not self.scope.nest.loads[value].checked:
                     found[value] = None
         return found
-
-
-def wrapped(text: str, line: int | None) -> list[str]:
-    """A statement on one line, or broken where a person would: at the assignment, and at the parts of a choice."""
-    if len(text) <= _LONG:
-        return [mark(text, line)]
-    if text.count(" ? ") == 1 and text.count(" : ") == 1:
-        parts = text.replace(" ? ", "\n    ? ").replace(" : ", "\n    : ").split("\n")
-        if len(parts[0]) > _LONG:
-            parts[:1] = parts[0].replace(" = ", " =\n    ", 1).split("\n")
-        return [mark(part, line) for part in parts]
-    return [mark(part, line) for part in text.replace(" = ", " =\n    ", 1).split("\n")]
-
-
-_LONG = 110
 
 
 def index_kind(checked: CheckedIndex) -> str:

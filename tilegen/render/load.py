@@ -5,7 +5,7 @@ from __future__ import annotations
 from tilegen.algebra import Expr, sym
 from tilegen.dtypes import U32
 from tilegen.plan.model import Load
-from tilegen.render.scope import KernelScope, mark
+from tilegen.render.scope import KernelScope, mark, wrapped
 from tilegen.render.view import SweepView
 
 
@@ -105,7 +105,10 @@ def _transposing_bytes(scope: KernelScope, load: Load, guarded: bool, at: dict[s
         "    transpose_bytes(" + ", ".join(f"{rows}[{n}].lane[{lane}]" for n in range(4)) + ");",
         "    #pragma unroll",
         f"    for (int {r} = 0; {r} < 4; ++{r}) {{",
-        "        " + mark(f"*reinterpret_cast<unsigned*>(&{target}) = {rows}[{r}].lane[{lane}];", line),
+        *(
+            "        " + x
+            for x in wrapped(f"*reinterpret_cast<unsigned*>(&{target}) = {rows}[{r}].lane[{lane}];", line)
+        ),
         "    }",
         "}",
     ]

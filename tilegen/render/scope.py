@@ -27,6 +27,10 @@ class FileContext:
     structs: Mapping[str, str] = field(default_factory=dict)
 
 
+# Longer statements are broken.
+_LONG = 110
+
+
 class KernelScope:
     """Names, ranges and printers shared by the parts of one kernel."""
 
@@ -125,7 +129,8 @@ class KernelScope:
         """The lvalue of a staged element at in-tile coordinates `at`, which may hold a lane below `lanes`.
 
         `whole`: it is the first of a chunk."""
-        ranges = {"@lane": Range(0, lanes - 1)}
+        # `@row` counts the four rows of a transpose of bytes.
+        ranges = {"@lane": Range(0, lanes - 1), "@row": Range(0, 3)}
         if buffer.flat:
             return f"{self.buffer(buffer)}[{self.index(self.simpler(buffer.linear(at), ranges))}]"
         row, column = simplify(buffer.row(at), ranges), simplify(buffer.column(at, whole), ranges)
@@ -292,6 +297,18 @@ class KernelScope:
 def mark(text: str, line: int | None) -> str:
     """`text` with the spec line it comes from; `render.file` takes the marks out again and keeps the map."""
     return text if line is None else f"{text}/*@{line}*/"
+
+
+def wrapped(text: str, line: int | None) -> list[str]:
+    """A statement on one line, or broken where a person would: at the assignment, and at the parts of a choice."""
+    if len(text) <= _LONG:
+        return [mark(text, line)]
+    if text.count(" ? ") == 1 and text.count(" : ") == 1:
+        parts = text.replace(" ? ", "\n    ? ").replace(" : ", "\n    : ").split("\n")
+        if len(parts[0]) > _LONG:
+            parts[:1] = parts[0].replace(" = ", " =\n    ", 1).split("\n")
+        return [mark(part, line) for part in parts]
+    return [mark(part, line) for part in text.replace(" = ", " =\n    ", 1).split("\n")]
 
 
 def prune(definitions: list[tuple[str, str]], used_in: str) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from tilegen.diagnostics import Diagnostic, SpecError
 from tilegen.dtypes import Struct
 from tilegen.nest.affine import contiguous_axis, memory_order, step_of
 from tilegen.nest.model import Access, Nest
+from tilegen.schedule.auto import auto_schedule
 from tilegen.schedule.model import Placement, Schedule, Stage
 from tilegen.schedule.problems import (
     members_of_several_types,
@@ -54,11 +55,10 @@ _WORDS: dict[type[Directive], str] = {
 }
 
 
-def complete(nest: Nest, written: ScheduleSpec, target: Target, auto: Schedule) -> Schedule:
+def complete(nest: Nest, written: ScheduleSpec, target: Target) -> Schedule:
     """The schedule `written` (single values only) with what it leaves open filled in.
 
-    `auto`: what tilegen would choose for unknown sizes; it supplies the tile where neither `tile` nor `threads` is
-    written.
+    Where neither `tile` nor `threads` is written the tile is that of `auto` for unknown sizes.
     Raises SpecError: TG0601 … TG0612, each at its directive's span.
     """
     found: list[Diagnostic] = []
@@ -118,7 +118,7 @@ def complete(nest: Nest, written: ScheduleSpec, target: Target, auto: Schedule) 
         tile = (
             dict(threads)
             if threads
-            else default_tile(nest, auto, bool(stages), max([vector, *vector_of.values()]))
+            else default_tile(nest, target, bool(stages), max([vector, *vector_of.values()]))
         )
     for axis, count in threads:
         tile.setdefault(axis, count)
@@ -162,9 +162,10 @@ def written_at(written: ScheduleSpec) -> tuple[tuple[str, str | None, Span], ...
     return tuple(found)
 
 
-def default_tile(nest: Nest, auto: Schedule, staged: bool, width: int) -> dict[str, int]:
+def default_tile(nest: Nest, target: Target, staged: bool, width: int) -> dict[str, int]:
     """The tile of a schedule that names none: `auto`'s where both stage a tensor, else a run of the output."""
-    if not nest.axes or (staged and auto.stages):
+    auto = auto_schedule(nest, target) if staged or not nest.axes else None
+    if auto is not None and (not nest.axes or auto.stages):
         return dict(auto.tile)
     output = nest.stores[0].access
     row = contiguous_axis(nest, output) or next(iter(memory_order(nest, output)), nest.axes[-1].name)
@@ -220,3 +221,12 @@ def side_by_side(nest: Nest, schedule: Schedule, accesses: Sequence[Access]) -> 
             or schedule.stage_of(nest.pointer(a.pointer).tensor)
         )
     )
+
+
+def named_axes(schedule: ScheduleSpec | None) -> frozenset[str]:
+    """Axes that directives speak of, which must therefore stay as they are."""
+    names: set[str] = set()
+    for directive in schedule.directives if schedule is not None else ():
+        axes = getattr(directive, "axes", ())
+        names |= {a if isinstance(a, str) else a[0] for a in axes}
+    return frozenset(names)

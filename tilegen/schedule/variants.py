@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from dataclasses import fields, replace
 from itertools import product
+from math import prod
 from typing import Any
 
+from tilegen.diagnostics import Diagnostic, SpecError
 from tilegen.spec import Directive, ScheduleSpec
 
 # The parts of a directive that hold choices are tuples; which ones, by field name.
+MOST_VARIANTS = 256
 _CHOICES = ("pads", "buffers", "modes", "group", "hints", "counts", "types")
 _NAMED_CHOICES = ("axes", "widths")
 
@@ -16,9 +19,12 @@ _NAMED_CHOICES = ("axes", "widths")
 def expand(schedule: ScheduleSpec) -> tuple[ScheduleSpec, ...]:
     """All variants of `schedule`, in the order written (the last set varies fastest); itself if it has no sets.
 
-    A variant's name tells its choices: `tiled[tile i = 16, pad = 1]`.
+    A variant's name tells its choices: `tiled[tile i = 16, pad = 1]`. Raises TG0616 for more than MOST_VARIANTS.
     """
     options = [_alternatives(d) for d in schedule.directives]
+    count = prod(len(o) for o in options)
+    if count > MOST_VARIANTS:
+        raise SpecError([_too_many(schedule, count)])
     if all(len(o) == 1 for o in options):
         return (schedule,)
     variants = []
@@ -28,6 +34,16 @@ def expand(schedule: ScheduleSpec) -> tuple[ScheduleSpec, ...]:
             replace(schedule, name=f"{schedule.name}[{label}]", directives=tuple(d for d, _ in chosen))
         )
     return tuple(variants)
+
+
+def _too_many(schedule: ScheduleSpec, count: int) -> Diagnostic:
+    return Diagnostic(
+        "TG0616",
+        f"schedule `{schedule.name}` is a family of {count} variants",
+        schedule.span,
+        notes=(f"the sets of a schedule multiply; a family has at most {MOST_VARIANTS}",),
+        helps=("take values out of its sets, or split it into several schedules",),
+    )
 
 
 def _alternatives(directive: Directive) -> list[tuple[Directive, str]]:

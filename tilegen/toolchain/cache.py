@@ -14,6 +14,7 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from tilegen.cache_folder import cache_folder
@@ -135,4 +136,10 @@ class Cache:
 
 def default_cache() -> Cache:
     """The user's cache folder, or the one that TILEGEN_CACHE_DIR names."""
-    return Cache(cache_folder())
+    return _cache_in(cache_folder())
+
+
+@lru_cache(maxsize=8)
+def _cache_in(folder: Path) -> Cache:
+    """One cache per folder and process, so that pruning is now and then and not at every compilation."""
+    return Cache(folder)

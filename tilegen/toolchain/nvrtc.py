@@ -7,10 +7,8 @@ import struct
 from dataclasses import dataclass
 from typing import Any
 
-from tilegen.target import Target, TargetError, target
+from tilegen.target import DEFAULT_TARGET, Target, TargetError, target
 from tilegen.toolchain.errors import INSTALL, ToolchainMissing
-
-FALLBACK_TARGET = "sm_90"
 
 
 @functools.cache
@@ -66,7 +64,7 @@ def default_target() -> Target:
     """
     capability = device_capability()
     if capability is None:
-        return target(FALLBACK_TARGET)
+        return target(DEFAULT_TARGET)
     name = f"sm_{capability[0]}{capability[1]}"
     for candidate in (name, *reversed(supported_architectures())):
         if _number(candidate) > _number(name) or candidate not in supported_architectures():

@@ -8,6 +8,8 @@ from tilegen.cli.options import output_options
 from tilegen.cli.screen import Screen
 from tilegen.cli.specs import find_specs, load_spec
 from tilegen.diagnostics import Diagnostic, Severity, SpecError, to_json
+from tilegen.plan.legal import schedule_problems
+from tilegen.target import DEFAULT_TARGET, target
 
 
 @click.command("check", short_help="Find every problem of specs.")
@@ -26,7 +28,10 @@ def command(paths: tuple[str, ...], as_json: bool, no_color: bool) -> int:
         problems: tuple[Diagnostic, ...] = ()
         names: list[str] = []
         try:
-            names = [family.name for family in load_spec(path).kernels]
+            spec = load_spec(path)
+            names = [family.name for family in spec.kernels]
+            problems = schedule_problems(spec, target(DEFAULT_TARGET))
+            failed += bool(problems)
         except SpecError as error:
             problems = error.diagnostics
             failed += 1

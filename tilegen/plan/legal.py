@@ -1,0 +1,37 @@
+"""Whether the schedules of a spec can be honoured: what `tilegen check` tells beyond the rules of the language."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tilegen.diagnostics import Diagnostic, SpecError
+from tilegen.nest.merge import simplified_nest
+from tilegen.plan.lower import plan_map
+from tilegen.schedule.complete import complete, named_axes
+from tilegen.schedule.variants import expand
+from tilegen.spec import Kernel, ScheduleSpec, Spec
+from tilegen.target import Target
+
+# A kernel or an operation that cannot be generated yet is not wrong.
+_NOT_YET = ("TG0701", "TG0704")
+
+
+def schedule_problems(spec: Spec, target: Target) -> tuple[Diagnostic, ...]:
+    """Directives that no machine or no nest allows, each told once, in the order of the text."""
+    found: dict[tuple[str, int, str], Diagnostic] = {}
+    for family in spec.kernels:
+        for schedule in family.schedules:
+            for kernel in family.kernels:
+                for problem in _problems(kernel, schedule, target):
+                    start = problem.span.start if problem.span is not None else 0
+                    found.setdefault((problem.code, start, problem.message), problem)
+    return tuple(sorted(found.values(), key=lambda p: p.span.start if p.span is not None else 0))
+
+
+def _problems(kernel: Kernel, schedule: ScheduleSpec, target: Target) -> Iterator[Diagnostic]:
+    try:
+        for variant in expand(schedule):
+            nest = simplified_nest(kernel, None, named_axes(variant))
+            plan_map(nest, complete(nest, variant, target), target, kernel.name)
+    except SpecError as error:
+        yield from (d for d in error.diagnostics if d.code not in _NOT_YET)
