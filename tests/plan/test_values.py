@@ -70,3 +70,17 @@ def test_floor_division_and_remainder_are_those_of_numpy(dtype: type) -> None:
     with np.errstate(all="ignore"):
         np.testing.assert_array_equal(found["q"], a // b)
         np.testing.assert_array_equal(found["r"], a % b)
+
+
+@pytest.mark.parametrize("index", ["i32", "i64"])
+@pytest.mark.parametrize(
+    "place", ["(i - 100) // 3", "(i - 100) % 3 - 1", "(i - N) // 3 * 7 - i % 5", "(i - N) % 4"]
+)
+def test_indices_below_zero_divide_downwards_in_both_index_types(place: str, index: str) -> None:
+    kernel = tilegen.loads(
+        f"kernel f(N) {{ in x: f32[N] boundary wrap; out y: f32[256]; y[i] = x[{place}]; "
+        f" schedule s {{ index {index} }} }}"
+    )
+    x = np.arange(50, dtype=np.float32)
+    wanted = [eval(place, {"i": i, "N": 50}) % 50 for i in range(256)]
+    assert kernel.schedule("s")(x).tolist() == wanted

@@ -139,7 +139,7 @@ class IndexPrinter:
                 return self._host_division(atom)
             name = "floor_div" if atom.op is Op.FLOOR_DIV else "floor_mod"
             self.helpers.add(name)
-            return f"{name}({self(atom.left)}, {self(atom.right)})"
+            return f"{name}<index_t>({self(atom.left)}, {self(atom.right)})"
         operator = "/" if atom.op is Op.FLOOR_DIV else "%"
         text = f"{self(atom.left, _MULTIPLY)} {operator} {self(atom.right, _ATOM)}"
         return f"({text})" if minimum >= _ATOM else text
