@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from math import lcm
+from math import isfinite, lcm
 
 
 class Kind(Enum):
@@ -86,6 +86,35 @@ def struct_of(members: tuple[tuple[str, DType], ...]) -> Struct:
         offset += dtype.size
         align = lcm(align, dtype.align)
     return Struct(tuple(fields), -(-offset // align) * align, align)
+
+
+# Bits of the significand after the point and the largest exponent; `f8e4m3` gives its last value to NaN.
+_FLOATS = {"f8e5m2": (2, 15), "f16": (10, 15), "bf16": (7, 127), "f32": (23, 127), "f64": (52, 1023)}
+
+
+def largest(dtype: DType) -> float:
+    """The largest finite number of a floating-point type."""
+    if dtype is F8E4M3:
+        return 448.0
+    bits, exponent = _FLOATS[dtype.name]
+    return (2.0 - 2.0**-bits) * 2.0**exponent
+
+
+def overflows(value: int | float, dtype: DType) -> bool:
+    """Whether a finite `value` becomes infinite (NaN in f8e4m3) as a floating-point `dtype`, rounded to nearest."""
+    if isinstance(value, float) and not isfinite(value):
+        return False
+    if dtype is F64:
+        return abs(value) > largest(F64)
+    if dtype is F8E4M3:
+        return abs(value) > 464
+    bits, exponent = _FLOATS[dtype.name]
+    return abs(value) >= (2.0 - 2.0 ** -(bits + 1)) * 2.0**exponent
+
+
+def complex_part(dtype: DType) -> DType:
+    """The type of the parts of a complex type."""
+    return F32 if dtype.size == 8 else F64
 
 
 def compute_type(dtype: DType) -> DType:

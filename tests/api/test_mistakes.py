@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -10,8 +11,10 @@ import pytest
 
 import tilegen
 from tilegen.codes import find
+from tilegen.dtypes import DTYPES, largest
 
 A = np.arange(48, dtype="f4").reshape(6, 8)
+PLACED = np.dtype({"names": ["x", "n"], "formats": ["f4", "i4"], "offsets": [0, 8], "itemsize": 12})
 SOA = "struct { x: f32, y: f32 }"
 
 
@@ -75,6 +78,7 @@ def test_mistakes(name, transpose) -> None:
         call(transpose)
     assert code in str(caught.value)
     assert find(code) is not None
+    assert "help: " in str(caught.value)
     if isinstance(caught.value, tilegen.CallError):
         assert isinstance(caught.value, (tilegen.ArgumentError, ValueError))
 
@@ -107,6 +111,33 @@ SPECS: dict[str, tuple[str, str, str, Callable[[Any], Any]]] = {
         "holds -128 to 127",
         "(N, k: i8) { in x: i8[N]; out y: i8[N]; y[i] = x[i] * k }",
         lambda k: k(np.zeros(3, "i1"), k=128),
+    ),
+    "no scalar where there is a default": (
+        "TG0818",
+        "`s` is None.*(.|\n)*it is 2.0 then",
+        "(N, s: f16 = 2.0) { in x: f16[N]; out y: f16[N]; y[i] = x[i] * s }",
+        lambda k: k(np.zeros(3, "f2"), s=None),
+    ),
+    **{
+        f"{dtype} too large": (
+            "TG0818",
+            f"the largest {dtype} is {re.escape(f'{largest(DTYPES[dtype]):g}')}",
+            f"(N, s: {dtype}) {{ in x: {dtype}[N]; out y: {dtype}[N]; y[i] = x[i] * s }}",
+            lambda k, n=name, v=value: k(np.zeros(3, n), s=v),
+        )
+        for dtype, name, value in (("f16", "f2", 1e6), ("f16", "f2", -65520), ("f32", "f4", 1e39))
+    },
+    "struct of other places": (
+        "TG0811",
+        r"bytes 0, 8 of 12; .* them at the bytes 0, 4 of 8 (.|\n)*numpy.dtype\(\[\('x', numpy.float32\)",
+        "(P) { in p: struct { x: f32, n: i32 }[P]; out y: f32[P]; y[i] = p[i].x }",
+        lambda k: k(np.zeros(3, PLACED)),
+    ),
+    "a list of lists": (
+        "TG0811",
+        r"numpy.asarray\(x, numpy.float32\)",
+        "(N) { in x: f32[N]; out y: f32[N]; y[i] = x[i] }",
+        lambda k: k([1.0, 2.0]),
     ),
     "exact tiles": (
         "TG0819",
@@ -200,7 +231,30 @@ def test_mistakes_of_other_kernels(name) -> None:
     code, text, spec, call = SPECS[name]
     with pytest.raises(tilegen.ArgumentError, match=text) as caught:
         call(one(spec))
-    assert code in str(caught.value)
+    assert code in str(caught.value) and "help: " in str(caught.value)
+
+
+@pytest.mark.filterwarnings("error")
+def test_the_largest_scalars_are_taken() -> None:
+    spec = "(N, s: f16) { in x: f16[N]; out y: f16[N]; y[i] = x[i] * s }"
+    ones = np.ones(2, "f2")
+    for value in (65504, 65519.0, float("inf"), float("-inf")):
+        assert one(spec)(ones, s=value)[0] == np.float16(min(value, 65504) if value < 1e6 else value)
+
+
+@pytest.mark.parametrize(
+    "members", ["x: f32, n: i32", "x: f16, n: f64", "z: c128, x: f32", "x: bf16, b: bool", "x: u8, z: c64"]
+)
+def test_the_dtype_that_is_told_is_the_one_taken(members) -> None:
+    import ml_dtypes
+    import numpy
+
+    kernel = one(f"(P) {{ in p: struct {{ {members} }}[P]; out q: struct {{ {members} }}[P]; q[i] = p[i] }}")
+    with pytest.raises(tilegen.CallError) as caught:
+        kernel(np.zeros(3, [("odd", "i4")]))
+    text = str(caught.value).partition("this dtype: `")[2].partition("`")[0]
+    dtype = eval(text, {"numpy": numpy, "ml_dtypes": ml_dtypes})
+    assert kernel(np.zeros(3, dtype)).shape == (3,)
 
 
 def test_a_wrong_type_is_a_type_error_and_a_wrong_shape_a_value_error(transpose) -> None:

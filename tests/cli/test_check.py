@@ -53,16 +53,29 @@ def test_standard_input(tilegen, monkeypatch) -> None:
 
 
 @pytest.mark.parametrize("json", [False, True])
+@pytest.mark.parametrize("command", ["check", "emit", "verify", "run"])
+@pytest.mark.parametrize("name", ["none.tile", "none/a.tile", "empty", "nothing.tile", "link.tile"])
+def test_a_file_without_a_spec_is_told_and_is_1(name, command, json, tilegen, tmp_path) -> None:
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "nothing.tile").write_text("")
+    (tmp_path / "link.tile").symlink_to(tmp_path / "none.tile")
+    more = ["-o", tmp_path / "out"] if command == "emit" else []
+    outcome = tilegen(command, tmp_path / name, *more, *(["--json"] if json else []))
+    assert outcome.code == 1, outcome
+    if json:
+        assert outcome.json["exit_code"] == 1 and outcome.err == ""
+        assert all(d["code"].startswith("TG01") and d["helps"] for d in outcome.json["diagnostics"])
+    else:
+        assert "error[TG01" in outcome.err and "help: " in outcome.err and "Usage" not in outcome.err
+
+
+@pytest.mark.parametrize("json", [False, True])
 @pytest.mark.parametrize(
     "make",
     [
-        lambda p: ["check", p / "none.tile"],
-        lambda p: ["check", p / "empty"],
         lambda p: ["check"],
         lambda p: ["chek", p],
         lambda p: ["check", "--bogus", p],
-        lambda p: ["emit", p / "empty", "-o", p / "out"],
-        lambda p: ["emit", p / "none.tile", "-o", p / "out"],
         lambda p: ["emit", p / "transpose.tile"],
         lambda p: ["emit", p / "transpose.tile", "-o", p / "transpose.tile"],
         lambda p: ["emit", p / "transpose.tile", "-o", p / "out", "--arch", "sm_1"],
@@ -76,9 +89,7 @@ def test_standard_input(tilegen, monkeypatch) -> None:
         lambda p: ["emit", p / "transpose.tile", "-o", p / "out", "--type", "T=f99"],
         lambda p: ["emit", p / "transpose.tile", "-o", p / "out", "--type", "T=u8", "--all"],
         lambda p: ["verify", p / "transpose.tile", "--schedule", "paded"],
-        lambda p: ["verify", p / "none.tile"],
         lambda p: ["verify", p / "transpose.tile", "--on", "moon"],
-        lambda p: ["run", p / "none.tile"],
         lambda p: ["run", p / "transpose.tile", "--kernel", "x"],
         lambda p: ["explain-code", "TG9999"],
         lambda p: ["explain-code", "nonsense"],

@@ -11,7 +11,7 @@ from tilegen.api.errors import CallError, CallTypeError, coded
 from tilegen.api.outputs import allocate
 from tilegen.api.scalars import Number, scalar_values
 from tilegen.api.selection import did_you_mean, matching_kernels
-from tilegen.api.tensors import Passed, element_of, label, read, require_layout
+from tilegen.api.tensors import Passed, conversion, element_of, label, read, require_layout, spelled
 from tilegen.check import call_problems
 from tilegen.dtypes import Struct
 from tilegen.reference import SizeError, infer_sizes
@@ -134,7 +134,11 @@ def _by_name(
     size_names, scalar_names = [s.name for s in kernel.sizes], [s.name for s in kernel.scalars]
     for name, value in named.items():
         if name in arrays:
-            raise CallError("TG0810", f"argument '{name}' is passed twice, by position and by name")
+            raise CallError(
+                "TG0810",
+                f"argument '{name}' is passed twice, by position and by name",
+                helps=("pass it once",),
+            )
         if name in inputs:
             arrays[name] = value
         elif name in size_names:
@@ -156,10 +160,13 @@ def _by_name(
             "TG0810",
             f"kernel '{kernel.name}' needs {', '.join(f'`{m}`' for m in missing)}",
             notes=(f"its inputs, in order: {', '.join(inputs)}",),
+            helps=(f"pass {'it' if len(missing) == 1 else 'them'} in this order, or by name",),
         )
     for name, value in _outputs(kernel, outputs, out).items():
         if name in arrays and arrays[name] is not value:
-            raise CallError("TG0810", f"'{name}' is `inout`: pass it once, with the inputs")
+            raise CallError(
+                "TG0810", f"'{name}' is `inout` and passed twice", helps=("pass it once, with the inputs",)
+            )
         arrays[name] = value
     return arrays, sizes, numbers
 
@@ -217,7 +224,11 @@ def _choose(kernels: Sequence[Kernel], passed: Mapping[str, Passed]) -> Kernel:
         for pointer, array in one.views.items():
             with coded("TG0811", *_type_helps(one, declared, offer)):
                 check_element(label(one, pointer), array, element_of(declared, pointer))
-    raise CallTypeError("TG0811", f"the arrays have types that no choice of kernel '{kernel.name}' takes")
+    raise CallTypeError(
+        "TG0811",
+        f"the arrays have types that no choice of kernel '{kernel.name}' takes",
+        helps=(f"the kernel exists for {'; '.join(offer) or 'its declared types'}",),
+    )
 
 
 def _declared_for(kernel: Kernel, passed: Passed) -> Passed:
@@ -231,12 +242,10 @@ def _fits(kernel: Kernel, passed: Passed) -> bool:
 
 def _type_helps(passed: Passed, declared: Passed, offer: list[str]) -> tuple[str, ...]:
     if isinstance(passed.tensor.element, Struct):
-        return (
-            "its NumPy dtype is `tilegen.numpy_types.numpy_dtype` of the kernel's element (C's padding: `align=True`)",
-        )
+        return (f"make the array with this dtype: `{spelled(declared.tensor.element)}`",)
     if offer:
         return (f"the kernel exists for {'; '.join(offer)}",)
-    return (f"convert it: `{passed.tensor.name}.astype(…)`, or declare the tensor with another type",)
+    return (f"{conversion(passed.value, declared.tensor)}, or declare the tensor with another type",)
 
 
 def _sizes(kernel: Kernel, passed: Mapping[str, Passed], given: Mapping[str, Any]) -> dict[str, int]:
@@ -252,7 +261,15 @@ def _sizes(kernel: Kernel, passed: Mapping[str, Passed], given: Mapping[str, Any
     try:
         return infer_sizes(kernel, shapes, sizes)
     except SizeError as error:
-        raise CallError("TG0812", str(error)) from None
+        raise CallError("TG0812", str(error), helps=(_shapes_help(kernel, str(error)),)) from None
+
+
+def _shapes_help(kernel: Kernel, message: str) -> str:
+    """The declared shapes, in which every size is to be found."""
+    if "by name" in message:
+        return "pass the size by name, as in `N=64`"
+    declared = (f"{t.name}: [{', '.join(map(str, t.extents))}]" for t in kernel.tensors)
+    return f"pass arrays of the declared shapes: {', '.join(declared)}"
 
 
 def _integer(name: str, value: Any) -> int:
@@ -261,10 +278,16 @@ def _integer(name: str, value: Any) -> int:
     try:
         number = index(value)
     except TypeError:
-        raise CallTypeError("TG0812", f"the size `{name}` is {value!r}, and a size is an integer") from None
+        raise CallTypeError(
+            "TG0812",
+            f"the size `{name}` is {value!r}, and a size is an integer",
+            helps=(f"pass an integer: `{name}=int(…)`",),
+        ) from None
     if not 0 <= number < 1 << 63:
         raise CallError(
-            "TG0812", f"the size `{name}` is {number}, and a size is 0 or more and fits in 64 bits"
+            "TG0812",
+            f"the size `{name}` is {number}, and a size is 0 or more and fits in 64 bits",
+            helps=(f"pass another `{name}`",),
         )
     return number
 
@@ -293,6 +316,7 @@ def _require_blocks(passed: Passed | None, extents: tuple[int, ...]) -> None:
             "TG0812",
             f"argument '{passed.tensor.name}' has shape {passed.first.shape}; "
             f"the extents {extents} in blocks of {block} take {(*wanted, *passed.first.shape[-2:])}",
+            helps=(f"pass an array of shape {(*wanted, *passed.first.shape[-2:])}, or other sizes",),
         )
 
 
@@ -308,7 +332,9 @@ def _dense(tensor: Tensor, extents: tuple[int, ...]) -> tuple[int, ...]:
 def _require_memory(call: Call) -> None:
     """Where the arrays are, and which of them may share memory. Raises CallError TG0815, TG0816, TG0817."""
     views = {label(p, pointer): array for p in call.passed.values() for pointer, array in p.views.items()}
-    with coded("TG0815"):
+    with coded(
+        "TG0815", "move the arrays to one place before the call: `cupy.asarray(…)`, `.cpu()`, `.cuda()`"
+    ):
         check_one_device(views)
     written: dict[str, ArrayView] = {}
     for one in call.written:

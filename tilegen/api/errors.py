@@ -12,7 +12,7 @@ class CallError(ArgumentError):
     """An argument that a kernel cannot take. `code` has a page: `tilegen explain-code TG0813`."""
 
     def __init__(
-        self, code: str, message: str, *, notes: tuple[str, ...] = (), helps: tuple[str, ...] = ()
+        self, code: str, message: str, *, helps: tuple[str, ...], notes: tuple[str, ...] = ()
     ) -> None:
         self.code, self.message, self.notes, self.helps = code, message, notes, helps
         lines = [f"{message} [{code}]", *(f"note: {n}" for n in notes), *(f"help: {h}" for h in helps)]
@@ -28,8 +28,9 @@ class SimulatedFault(RuntimeError):
 
 
 @contextmanager
-def coded(code: str, *helps: str) -> Iterator[None]:
-    """Give an `ArgumentError` raised inside its code."""
+def coded(code: str, help: str, *more: str) -> Iterator[None]:
+    """Give an `ArgumentError` raised inside its code, and what to do."""
+    helps = (help, *more)
     try:
         yield
     except CallError:

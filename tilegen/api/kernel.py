@@ -170,4 +170,4 @@ class Kernel:
         try:
             return measure_schedules(self._family, kernel, self._programs.target, sizes, names)
         except SizeError as error:
-            raise CallError("TG0812", str(error)) from None
+            raise CallError("TG0812", str(error), helps=("give every size a value that fits",)) from None

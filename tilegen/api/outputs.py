@@ -26,7 +26,9 @@ def allocate(kernel: Kernel, placed: DeviceLayout, kind: ArrayKind, device: int 
     span = (placed.last - placed.first + 1 + placed.offset) * tensor.element.size
     if span >= _TOO_MANY_BYTES:
         raise CallError(
-            "TG0812", f"the output `{tensor.name}` of extents {placed.extents} takes {span} bytes"
+            "TG0812",
+            f"the output `{tensor.name}` of extents {placed.extents} takes {span} bytes",
+            helps=("use smaller sizes",),
         )
     zeros = not writes_all(kernel, tensor)
     element = tensor.element
@@ -64,7 +66,7 @@ def _of_fields(
         form = Form.BLOCKS
     else:
         shape, form = (*placed.extents, count), Form.LAST_AXIS
-    with coded("TG0811"):
+    with coded("TG0811", "pass the output as `out`"):
         array = empty(kind, shape, common, device)
     if zeros:
         array[...] = 0
@@ -77,7 +79,7 @@ def _array(
     """An array with the strides of `placed`, its pointer aligned as the tensor promises."""
     dense = placed.strides == dense_strides(placed.extents) or 0 in placed.extents
     align = placed.tensor.align or 1
-    with coded("TG0811"):
+    with coded("TG0811", "pass the output as `out`"):
         if dense and placed.offset == 0 and align <= 16:
             array = empty(kind, placed.extents, element, device)
         else:

@@ -58,7 +58,9 @@ def launch(program: Program, call: Call, load: Load) -> Ready | None:
     try:
         shape = program.shape(call.sizes, strides, pointers)
     except LaunchRefused as error:
-        raise CallError("TG0819", str(error)) from None
+        raise CallError(
+            "TG0819", str(error), helps=("pass arrays and sizes that keep it, or choose another schedule",)
+        ) from None
     if shape is None:
         return None
     assert call.device is not None

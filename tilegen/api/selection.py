@@ -14,9 +14,9 @@ from tilegen.spec import Kernel, KernelFamily, ScheduleSpec, Spec
 AUTO = "auto"
 
 
-def problem(code: str, message: str, *helps: str, notes: tuple[str, ...] = ()) -> SpecError:
+def problem(code: str, message: str, help: str) -> SpecError:
     """A request that cannot be honoured, as an exception with one diagnostic."""
-    return SpecError([Diagnostic(code, message, None, notes=notes, helps=tuple(h for h in helps if h))])
+    return SpecError([Diagnostic(code, message, None, helps=(help,))])
 
 
 def did_you_mean(name: str, known: Iterable[str], what: str) -> str:
@@ -162,7 +162,11 @@ def find_sizes(kernel: Kernel, values: Mapping[str, int]) -> dict[str, int]:
 
 def _require_size(name: str, value: int) -> None:
     if not 0 <= value < 1 << 63:
-        raise problem("TG0805", f"the size `{name}` is {value}, and a size is 0 or more and fits in 64 bits")
+        raise problem(
+            "TG0805",
+            f"the size `{name}` is {value}, and a size is 0 or more and fits in 64 bits",
+            f"give another value for `{name}`",
+        )
 
 
 def _squeezed(name: str) -> str:

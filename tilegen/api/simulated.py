@@ -34,7 +34,9 @@ def run_simulated(program: Program, call: Call) -> None:
     try:
         run = simulate_program(program, call.sizes, arrays, call.scalars, options=options)
     except LaunchRefused as error:
-        raise CallError("TG0819", str(error)) from None
+        raise CallError(
+            "TG0819", str(error), helps=("pass arrays and sizes that keep it, or choose another schedule",)
+        ) from None
     if run.faults:
         raise SimulatedFault(
             f"kernel '{program.kernel.name}' under schedule '{program.schedule.name}' does what no kernel may; "

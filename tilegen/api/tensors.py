@@ -88,7 +88,7 @@ def read(tensor: Tensor, value: Any) -> Passed:
                 else "pass one array",
             ),
         )
-    with coded("TG0811"):
+    with coded("TG0811", conversion(value, tensor)):
         found = view(value, name=tensor.name, stream=_stream(value))
     form = Form.PLAIN
     if isinstance(element, Struct) and isinstance(found.element, DType):
@@ -124,19 +124,63 @@ def _read_fields(tensor: Tensor, element: Struct, value: Any) -> Passed:
         raise CallTypeError(
             "TG0820",
             f"argument '{tensor.name}' has the fields {', '.join(map(str, value))}; the tensor has {', '.join(names)}",
+            helps=(f"pass a dictionary with an array for each of {', '.join(names)}",),
         )
     views = {}
     for pointer, field in pointer_names(tensor):
-        with coded("TG0811"):
-            array = value[field]
+        array = value[field]
+        with coded("TG0811", f"pass a NumPy, CuPy or torch array of {_member_type(element, str(field))}"):
             views[pointer] = view(array, name=f"{tensor.name}[{field!r}]", stream=_stream(array))
     shapes = {v.shape for v in views.values()}
     if len(shapes) > 1:
-        raise CallError("TG0812", f"the arrays of '{tensor.name}' have different shapes: {_listed(shapes)}")
+        raise CallError(
+            "TG0812",
+            f"the arrays of '{tensor.name}' have different shapes: {_listed(shapes)}",
+            helps=("pass arrays of one shape",),
+        )
     strides = {tuple(s // v.itemsize for s in v.strides) for v in views.values() if v.size}
     if None in tensor.strides and len(strides) > 1:
-        raise CallError("TG0813", f"the arrays of '{tensor.name}' have different strides: {_listed(strides)}")
+        raise CallError(
+            "TG0813",
+            f"the arrays of '{tensor.name}' have different strides: {_listed(strides)}",
+            helps=("pass contiguous copies: `numpy.ascontiguousarray`, `.copy()`",),
+        )
     return Passed(tensor, Form.FIELDS, views, value)
+
+
+def _member_type(element: Struct, name: str) -> DType | None:
+    member = element.field(name)
+    return None if member is None else member.dtype
+
+
+def spelled(element: ElementType) -> str:
+    """The NumPy dtype of `element` as a person writes it."""
+    if isinstance(element, DType):
+        scalar = numpy_dtype(element).type
+        return f"{scalar.__module__}.{scalar.__name__}"
+    formats = [(f.name, spelled(f.dtype)) for f in element.fields]
+    wanted = numpy_dtype(element)
+    aligned = np.dtype([(f.name, numpy_dtype(f.dtype)) for f in element.fields], align=True)
+    if aligned == wanted and aligned.itemsize == wanted.itemsize:
+        return f"numpy.dtype([{', '.join(f'({n!r}, {t})' for n, t in formats)}], align=True)"
+    return (
+        f"numpy.dtype({{'names': {[f.name for f in element.fields]}, "
+        f"'formats': [{', '.join(t for _, t in formats)}], "
+        f"'offsets': {[f.offset for f in element.fields]}, 'itemsize': {element.size}}})"
+    )
+
+
+def conversion(value: Any, tensor: Tensor) -> str:
+    """How `value` becomes an array that `tensor` takes."""
+    dtype = spelled(tensor.element)
+    library = type(value).__module__.partition(".")[0]
+    if value is None or isinstance(value, str | bytes):
+        return f"pass a NumPy, CuPy or torch array of {tensor.element}"
+    if library == "torch":
+        return f"convert it: `{tensor.name}.to(torch.{dtype.rpartition('.')[2]})`"
+    if hasattr(value, "astype"):
+        return f"convert it: `{tensor.name}.astype({dtype})`"
+    return f"make it an array: `numpy.asarray({tensor.name}, {dtype})`"
 
 
 def _listed(values: set[Any]) -> str:
@@ -158,6 +202,7 @@ def _require_field_axes(tensor: Tensor, element: Struct, found: ArrayView, form:
         raise CallTypeError(
             "TG0820",
             f"argument '{tensor.name}' has shape {found.shape}; its last axes must be {shown}: the fields of {element}",
+            helps=(f"pass an array whose last axes are {shown}, or a structured array",),
         )
 
 

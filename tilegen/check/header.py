@@ -6,7 +6,7 @@ from tilegen import syntax
 from tilegen.check.indices import DividesByZero, fold
 from tilegen.check.problems import Problems, suggestion
 from tilegen.check.scope import Scope
-from tilegen.dtypes import BOOL, DTYPES, DType, Kind
+from tilegen.dtypes import BOOL, DTYPES, DType, Kind, largest, overflows
 from tilegen.source import Span
 from tilegen.spec import Size
 
@@ -170,6 +170,21 @@ def literal_of(value: Number, dtype: DType, span: Span, problems: Problems) -> N
             return None
         return value
     return float(value)
+
+
+def parameter_value(value: Number, dtype: DType, span: Span, problems: Problems) -> Number | None:
+    """`value` as that of a scalar parameter, which is stored in its type: what would become infinite is an error."""
+    fitted = literal_of(value, dtype, span, problems)
+    if dtype.kind is Kind.FLOAT and fitted is not None and overflows(fitted, dtype):
+        problems.error(
+            "TG0401",
+            f"{dtype} cannot hold `{show_number(value)}`",
+            span,
+            note=f"the largest {dtype} is {largest(dtype):g}",
+            help="write a smaller number, or give the parameter a wider type",
+        )
+        return None
+    return fitted
 
 
 def _wider(value: int) -> str:

@@ -10,7 +10,7 @@ from tilegen.check.bounds import BoundsProver
 from tilegen.check.directives import check_schedules
 from tilegen.check.domains import Bindings, Domain, DomainFinder
 from tilegen.check.expectations import check_expectations
-from tilegen.check.header import Number, constant_number, declare, literal_of, resolve_header
+from tilegen.check.header import Number, constant_number, declare, parameter_value, resolve_header
 from tilegen.check.memories import check_constant_total
 from tilegen.check.problems import Problems, merge_choices
 from tilegen.check.reads import Reader
@@ -216,4 +216,4 @@ def scalar_value(expression: syntax.Expression, dtype: DType, problems: Problems
         return None
     if dtype.kind is Kind.COMPLEX and not isinstance(number, bool):
         return float(number)
-    return literal_of(number, dtype, expression.span, problems)
+    return parameter_value(number, dtype, expression.span, problems)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from tilegen import syntax
 from tilegen.check.call_rules import call_problems
-from tilegen.check.header import Number, constant_number, literal_of
+from tilegen.check.header import Number, constant_number, parameter_value
 from tilegen.check.problems import Problems, suggestion
 from tilegen.check.scope import Scope
 from tilegen.dtypes import DTYPES, DType
@@ -201,7 +201,7 @@ def check_settings(
             elif dtype is None:
                 scalars[name] = scalar
             else:
-                fitted = literal_of(scalar, dtype, value.span, problems)
+                fitted = parameter_value(scalar, dtype, value.span, problems)
                 if fitted is not None:
                     scalars[name] = fitted
         elif name not in scope.broken:

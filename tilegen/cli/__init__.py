@@ -15,7 +15,7 @@ def main() -> NoReturn:
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run one command line and return its exit code: 0 fine, 1 spec or test, 2 usage, 3 environment."""
+    """Run one command line and return its exit code: 0 fine, 1 input or test, 2 usage, 3 environment."""
     from tilegen.cli.app import execute
 
     return execute(list(arguments))

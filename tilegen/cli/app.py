@@ -22,8 +22,9 @@ _COMMANDS = {
     "doctor": "doctor",
     "explain-code": "explain_code",
 }
-# Requests that name what does not exist: wrong usage, whatever the spec says.
-_USAGE = ("TG0101", "TG0801", "TG0802", "TG0803", "TG0804", "TG0805", "TG0902", "TG0903", "TG0904")
+# Requests that name what the spec does not have or that cannot be written. What an input holds, or that it cannot be
+# read, is no matter of usage.
+_USAGE = ("TG0801", "TG0802", "TG0803", "TG0804", "TG0805", "TG0810", "TG0902", "TG0903")
 
 
 class _Commands(click.Group):
@@ -53,7 +54,7 @@ class _Commands(click.Group):
 @click.command(
     cls=_Commands,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
-    epilog="Exit codes: 0 fine, 1 the spec or a test failed, 2 wrong usage, 3 the environment lacks something.",
+    epilog="Exit codes: 0 fine, 1 bad input or a test failed, 2 wrong usage, 3 the environment lacks something.",
 )
 @click.version_option(__version__, "-V", "--version", message="%(prog)s %(version)s")
 def app() -> None:
@@ -108,10 +109,11 @@ def _argument(error: Exception) -> tuple[Diagnostic, int] | None:
     """What is wrong with the arrays or sizes of a run."""
     call = sys.modules.get("tilegen.api.errors")
     if call is not None and isinstance(error, call.CallError):
-        return Diagnostic(error.code, error.message, None, error.notes, error.helps), 2
+        code = 2 if error.code in _USAGE else 1
+        return Diagnostic(error.code, error.message, None, error.notes, error.helps), code
     runtime = sys.modules.get("tilegen.runtime.errors")
     if runtime is not None and isinstance(error, (runtime.ArgumentError, runtime.LaunchError)):
-        return Diagnostic("TG0819", str(error), None), 2
+        return Diagnostic("TG0819", str(error), None, helps=("give other arrays or sizes",)), 1
     return None
 
 
@@ -125,7 +127,7 @@ def _tell(diagnostics: list[Diagnostic], code: int, arguments: list[str]) -> int
 def _usage(error: click.ClickException, arguments: list[str]) -> int:
     screen = _screen(arguments)
     if screen.as_json:
-        problem = Diagnostic("TG0900", error.format_message(), None)
+        problem = Diagnostic("TG0900", error.format_message(), None, helps=("see `tilegen --help`",))
         screen.document(2, diagnostics=[to_json(problem)])
         return 2
     error.show()

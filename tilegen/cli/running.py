@@ -13,7 +13,7 @@ import numpy as np
 from tilegen.api.bind import resolve
 from tilegen.api.errors import CallError
 from tilegen.api.selection import did_you_mean, matching_kernels, problem
-from tilegen.api.tensors import Form, Passed
+from tilegen.api.tensors import Form, Passed, spelled
 from tilegen.cli.screen import Screen
 from tilegen.diagnostics import Diagnostic, to_json
 from tilegen.dtypes import DType, Struct
@@ -60,9 +60,11 @@ def run_on_files(
         wanted = expected(kernel, found, arrays, numbers)
         run = _execute(program, found, arrays, numbers, on)
     except LaunchRefused as error:
-        raise CallError("TG0819", str(error)) from None
+        raise CallError(
+            "TG0819", str(error), helps=("pass arrays and sizes that keep it, or choose another schedule",)
+        ) from None
     except EvaluationError as error:
-        raise CallError("TG0812", str(error)) from None
+        raise CallError("TG0812", str(error), helps=("give other arrays or sizes",)) from None
     wrong = [*run.faults, *map(str, compare(program, run, wanted, arrays))]
     where = "the simulator" if on == "sim" else "the GPU"
     label = f"{kernel.name} under schedule {program.schedule.name} on {where} ({machine.name})"
@@ -245,16 +247,25 @@ def _assemble(tensor: Tensor, parts: Mapping[str | None, Array]) -> Array:
             "TG0810",
             f"`{tensor.name}` is given by its fields, and {', '.join(f'`{m}`' for m in missing) or 'also whole'}"
             f"{' is missing' if missing else ''}",
+            helps=(
+                f"give each field once: {', '.join(f'`{tensor.name}.{f.name}=…`' for f in element.fields)}",
+            ),
         )
     shapes = {array.shape for array in parts.values()}
     if len(shapes) > 1:
-        raise CallError("TG0812", f"the fields of `{tensor.name}` have different shapes: {sorted(shapes)}")
+        raise CallError(
+            "TG0812",
+            f"the fields of `{tensor.name}` have different shapes: {sorted(shapes)}",
+            helps=("give arrays of one shape",),
+        )
     whole = np.empty(shapes.pop(), numpy_dtype(element))
     for f in element.fields:
         array = parts[f.name]
         if array.dtype != numpy_dtype(f.dtype):
             raise CallError(
-                "TG0811", f"`{tensor.name}.{f.name}` holds {array.dtype}; the kernel takes {f.dtype}"
+                "TG0811",
+                f"`{tensor.name}.{f.name}` holds {array.dtype}; the kernel takes {f.dtype}",
+                helps=(f"save it as {f.dtype}: `.astype({spelled(f.dtype)})`",),
             )
         whole[f.name] = array
     return whole

@@ -8,11 +8,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-import click
-
 from tilegen import syntax
 from tilegen.check import check
-from tilegen.diagnostics import SpecError
+from tilegen.diagnostics import Diagnostic, SpecError
 from tilegen.parse import parse, read_source
 from tilegen.parse.reader import decode
 from tilegen.source import Source
@@ -24,7 +22,7 @@ STANDARD_INPUT = "-"
 def find_specs(paths: Iterable[str]) -> tuple[str, ...]:
     """Every path once, in order; a folder stands for the `.tile` files below it.
 
-    Raises click.UsageError for a folder without any.
+    Raises SpecError TG0101 for a folder without any.
     """
     found: dict[str, str] = {}
     for path in paths:
@@ -35,7 +33,9 @@ def find_specs(paths: Iterable[str]) -> tuple[str, ...]:
                 str(p) for p in sorted(Path(path).rglob("*.tile")) if _is_visible(p, path) and p.is_file()
             ]
             if not files:
-                raise click.UsageError(f"the folder {path} holds no .tile file")
+                problem = f"the folder {path} holds no .tile file"
+                help = "name a .tile file, or a folder that has some"
+                raise SpecError([Diagnostic("TG0101", problem, None, helps=(help,))])
         for file in files:
             found.setdefault(file if file == STANDARD_INPUT else os.path.realpath(file), file)
     return tuple(found.values())

@@ -8,8 +8,8 @@ CODES: tuple[Code, ...] = (
     Code(
         "TG0101",
         "a file cannot be read",
-        "The path names no file that can be opened: it does not exist, is a directory or a device, or its permissions "
-        "forbid reading.",
+        "The path names no file that can be opened: it does not exist, is a directory (or one without .tile "
+        "files), or its permissions forbid reading.",
         "tilegen check no_such.tile",
     ),
     Code(

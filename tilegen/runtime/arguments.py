@@ -4,15 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from tilegen.dtypes import ElementType
+from tilegen.dtypes import ElementType, Struct
 from tilegen.runtime.arrays import ArrayView, overlaps
 from tilegen.runtime.errors import ArgumentError, ArgumentTypeError
 
 
 def check_element(name: str, array: ArrayView, expected: ElementType) -> None:
     """The elements are of type `expected`."""
-    if array.element != expected:
-        raise ArgumentTypeError(f"argument '{name}' holds {array.element}; the kernel takes {expected}")
+    if array.element == expected:
+        return
+    held, taken = str(array.element), str(expected)
+    if held == taken and isinstance(array.element, Struct) and isinstance(expected, Struct):
+        held, taken = f"{held} with its fields {_places(array.element)}", f"them {_places(expected)}"
+    raise ArgumentTypeError(f"argument '{name}' holds {held}; the kernel takes {taken}")
+
+
+def _places(element: Struct) -> str:
+    offsets = ", ".join(str(f.offset) for f in element.fields)
+    return f"at the bytes {offsets} of {element.size}"
 
 
 def check_rank(name: str, array: ArrayView, expected: int) -> None:

@@ -39,7 +39,7 @@ def gpu() -> Any:
 def _no_gpu(reason: str) -> ToolchainMissing:
     return ToolchainMissing(
         f"launching needs an NVIDIA GPU and its driver: {reason}",
-        "run on a machine with one, or simulate: NumPy arrays are, and `tilegen verify --on sim`",
+        "run on a machine with one, or simulate: leave `--on gpu` out, or pass NumPy arrays",
     )
 
 

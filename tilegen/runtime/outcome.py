@@ -178,7 +178,8 @@ def scalar_bytes(value: Number, dtype: DType) -> bytes:
     kind = numpy_dtype(dtype)
     if dtype.is_integer:
         return int(value.real).to_bytes(16, "little", signed=True)[: dtype.size]
-    return np.asarray(value).astype(kind).tobytes()
+    with np.errstate(over="ignore", invalid="ignore"):
+        return np.asarray(value).astype(kind).tobytes()
 
 
 def gather(
