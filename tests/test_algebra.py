@@ -12,7 +12,6 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from tilegen import algebra
 from tilegen.algebra import (
     ONE,
     ZERO,
@@ -25,6 +24,7 @@ from tilegen.algebra import (
     evaluate,
     exact_quotient,
     expr,
+    expression,
     floor_div,
     linear_parts,
     maximum,
@@ -110,12 +110,12 @@ def built(tree: Tree) -> Expr:
 def has_canonical_form(value: Expr) -> bool:
     """No zero coefficient, no monomial twice, factors and terms in order, all the way down."""
     monomials = [m for m, _ in value.terms]
-    keys = [algebra._term_key(t) for t in value.terms]
+    keys = [expression._term_key(t) for t in value.terms]
     return (
         all(c for _, c in value.terms)
         and len(set(monomials)) == len(monomials)
         and keys == sorted(keys)
-        and all(list(m) == sorted(m, key=algebra._atom_key) for m in monomials)
+        and all(list(m) == sorted(m, key=expression.atom_key) for m in monomials)
         and all(
             has_canonical_form(a.left) and has_canonical_form(a.right)
             for m in monomials
