@@ -19,6 +19,7 @@ from tilegen.algebra import (
     Expr,
     Op,
     Range,
+    apply,
     bounds,
     ceil_div,
     evaluate,
@@ -473,4 +474,4 @@ def test_what_is_not_linear_has_no_parts(value: Expr) -> None:
 
 def test_apply_builds_what_the_operators_build() -> None:
     for op, tree in ((Op.FLOOR_DIV, "//"), (Op.MOD, "%"), (Op.MIN, "min"), (Op.MAX, "max"), (Op.XOR, "^")):
-        assert algebra.apply(op, 6 * I + 4, N) == BUILD[tree](6 * I + 4, N)
+        assert apply(op, 6 * I + 4, N) == BUILD[tree](6 * I + 4, N)
