@@ -84,3 +84,18 @@ def test_indices_below_zero_divide_downwards_in_both_index_types(place: str, ind
     x = np.arange(50, dtype=np.float32)
     wanted = [eval(place, {"i": i, "N": 50}) % 50 for i in range(256)]
     assert kernel.schedule("s")(x).tolist() == wanted
+
+
+@pytest.mark.parametrize("dtype", ["i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64"])
+def test_functions_take_literals_in_every_integer_type(dtype: str) -> None:
+    kernel = tilegen.loads(
+        f"kernel f(N) {{ in x: {dtype}[N]; out p, q, r, s: {dtype}[N]; p[i] = clip(x[i], 3, 100);"
+        " q[i] = maximum(x[i], 7); r[i] = sign(x[i]) + abs(x[i]); s[i] = where(x[i] > 5, x[i] // 3, x[i] ** 2) }"
+    )
+    numpy_type = np.dtype(dtype[0] + str(int(dtype[1:]) // 8))
+    x = np.arange(120, dtype=numpy_type)
+    found = kernel(x)
+    assert np.array_equal(found["p"], np.clip(x, 3, 100))
+    assert np.array_equal(found["q"], np.maximum(x, 7))
+    assert np.array_equal(found["r"], np.sign(x) + np.abs(x))
+    assert np.array_equal(found["s"], np.where(x > 5, x // 3, x**2))

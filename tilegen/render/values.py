@@ -200,6 +200,11 @@ class ValuePrinter:
         name, helper = FUNCTIONS[value.function](value.arguments[0].dtype if value.arguments else value.dtype)
         if helper is not None:
             self.helpers.add(helper)
+            first = value.arguments[0].dtype
+            if first.is_integer and first.size < 4:
+                name += (
+                    f"<{self._types.value(first)}>"  # C's literals are int, whatever the other arguments are
+                )
         return f"{name}({', '.join(self(a) for a in value.arguments)})"
 
 
