@@ -58,3 +58,25 @@ def test_problems_of_a_call(kernel: Check, text: str, sizes: dict[str, int], cod
 def test_a_bound_names_index_and_extent(kernel: Check) -> None:
     (problem,) = call_problems(kernel(SHIFT), {"N": 5, "s": 2})
     assert problem.message == "the index i + s of `x` reaches 6, and axis 0 has the extent 5"
+
+
+@pytest.mark.parametrize(
+    ("strides", "sizes", "fits"),
+    [
+        ("strides(ld, 1)", {"M": 3, "N": 4, "ld": 3}, False),
+        ("strides(ld, 1)", {"M": 3, "N": 4, "ld": 4}, True),
+        ("strides(ld, 1)", {"M": 1, "N": 4, "ld": 0}, True),
+        ("strides(ld, 1)", {"M": 3, "N": 0, "ld": 0}, True),
+        ("strides(1, ld)", {"M": 3, "N": 4, "ld": 2}, False),
+        ("strides(1, ld)", {"M": 3, "N": 4, "ld": 3}, True),
+        ("strides(1, 1)", {"M": 3, "N": 4, "ld": 3}, False),
+        ("strides(*, ld)", {"M": 3, "N": 4, "ld": 0}, False),
+    ],
+)
+@pytest.mark.parametrize("role", ["out", "inout"])
+def test_written_elements_lie_apart(role, strides, sizes, fits, kernel) -> None:
+    text = "kernel k(M, N, ld) {{ in a: f32[M, N]{}; {} b: f32[M, N]{}; b[i, j] = a[i, j] }}"
+    found = call_problems(kernel(text.format("", role, f" {strides}")), sizes)
+    assert [d.code for d in found] == ([] if fits else ["TG0322"])
+    if strides.find("*") < 0:
+        assert not call_problems(kernel(text.format(f" {strides}", role, "")), sizes)

@@ -22,6 +22,7 @@ from tilegen.spec import (
     Reduction,
     Role,
     RuntimeBound,
+    Tensor,
     Where,
     walk,
 )
@@ -133,31 +134,46 @@ def _bindings(kernel: Kernel, values: Mapping[str, int]) -> Iterator[Diagnostic]
 def _tensors(kernel: Kernel, values: Mapping[str, int]) -> Iterator[Diagnostic]:
     total = 0
     for tensor in kernel.tensors:
-        filled = all(evaluate(e, values) > 0 for e in tensor.extents)
         for d, extent in enumerate(tensor.extents):
             value = evaluate(extent, values)
-            stride = tensor.strides[d]
             if value < 0:
                 message = f"axis {d} of `{tensor.name}` has the extent {extent}, which is {value}"
                 yield Diagnostic(
                     "TG0322", message, tensor.span, helps=("choose sizes that make it 0 or more",)
                 )
-            elif (
-                filled
-                and value > 1
-                and stride is not None
-                and tensor.role is not Role.IN
-                and evaluate(stride, values) == 0
-            ):
-                message = f"axis {d} of `{tensor.name}` is written and has the stride {stride}, which is 0"
-                help = "choose sizes that make it 1 or more: each element needs a place of its own"
-                yield Diagnostic("TG0322", message, tensor.span, helps=(help,))
+        if tensor.role is not Role.IN:
+            yield from _overlap(tensor, values)
         if tensor.constant:
             total += constant_bytes(tensor, values) or 0
             if total > CONSTANT_MEMORY:
                 message = f"constant tensors need {total} bytes, and constant memory has {CONSTANT_MEMORY}"
                 help = "choose smaller sizes, or declare a tensor without `constant`"
                 yield Diagnostic("TG0323", message, tensor.span, helps=(help,))
+
+
+def _overlap(tensor: Tensor, values: Mapping[str, int]) -> Iterator[Diagnostic]:
+    """Elements that are written lie apart: each stride is longer than all shorter ones reach (those of `*` are looked
+    at with the array)."""
+    extents = [evaluate(e, values) for e in tensor.extents]
+    steps = [
+        (abs(evaluate(stride, values)), axis)
+        for axis, stride in enumerate(tensor.strides)
+        if stride is not None and extents[axis] > 1
+    ]
+    reach = 1
+    for step, axis in sorted(steps) if all(e > 0 for e in extents) else ():
+        if step < reach:
+            stride = tensor.strides[axis]
+            yield Diagnostic(
+                "TG0322",
+                f"axis {axis} of `{tensor.name}` is written and has the stride {stride}"
+                + (f", which is {step}" if stride is None or stride.constant is None else ""),
+                tensor.span,
+                (f"elements of `{tensor.name}` share memory then: its extents are {tuple(extents)}",),
+                (f"choose sizes that make it {reach} or more: each element needs a place of its own",),
+            )
+            return
+        reach += step * (extents[axis] - 1)
 
 
 def _bound(bound: RuntimeBound, values: Mapping[str, int]) -> Iterator[Diagnostic]:

@@ -21,6 +21,7 @@ from tilegen.numpy_types import Array, numpy_dtype
 from tilegen.program import LaunchRefused, Program, build
 from tilegen.reference import EvaluationError, expected
 from tilegen.runtime.arrays import view
+from tilegen.runtime.layout import through_memory
 from tilegen.runtime.outcome import Run
 from tilegen.spec import Kernel, KernelFamily, Role, ScheduleSpec, Tensor
 from tilegen.target import Target
@@ -56,6 +57,7 @@ def run_on_files(
     machine = target or default_target()
     constants = {s.name: found[s.name] for s in kernel.sizes if s.default is not None}
     program = build(kernel, schedule, machine, sizes=found if schedule is None else None, constants=constants)
+    arrays = {n: through_memory(kernel.tensor(n), found, a) for n, a in arrays.items()}
     try:
         wanted = expected(kernel, found, arrays, numbers)
         run = _execute(program, found, arrays, numbers, on)

@@ -239,6 +239,21 @@ def unpack(placed: DeviceLayout, memory: Mapping[str, Bytes]) -> Array:
     return result
 
 
+def through_memory(tensor: Tensor, sizes: Mapping[str, int], logical: Array) -> Array:
+    """`logical` as a kernel sees it: where declared strides put several elements in one place, all are the last one.
+    Strides of `*` keep elements apart."""
+    if None in tensor.strides:
+        return logical
+    placed = layout(tensor, sizes)
+    strides = sorted((abs(s), n) for s, n in zip(placed.strides, placed.extents, strict=True) if n > 1)
+    reach = 1
+    for step, extent in strides:
+        if step < reach:
+            return unpack(placed, pack(placed, logical))
+        reach += step * (extent - 1)
+    return logical
+
+
 def owned(placed: DeviceLayout, pointer: str) -> npt.NDArray[np.bool_]:
     """For each byte of the buffer, whether a logical element owns it (a struct's padding bytes count)."""
     buffer = placed.buffer(pointer)

@@ -14,7 +14,7 @@ from tilegen.diagnostics import Diagnostic, SpecError
 from tilegen.numpy_types import Array
 from tilegen.program import LaunchRefused, Program, build
 from tilegen.reference import EvaluationError, Expected, expected
-from tilegen.runtime.layout import layout
+from tilegen.runtime.layout import layout, through_memory
 from tilegen.runtime.outcome import Options, Run
 from tilegen.schedule.variants import expand
 from tilegen.sim import SimulationError
@@ -270,6 +270,7 @@ class Suite:
             inputs = make_inputs(self.kernel, sizes, case.fill, case.seed)
             if repeated:
                 inputs = self._broadcast(inputs)
+            inputs = {n: through_memory(self.kernel.tensor(n), sizes, a) for n, a in inputs.items()}
             wanted = expected(self.kernel, sizes, inputs, dict(case.scalars), rtol=case.rtol, atol=case.atol)
             elements = sum(e.value.size for e in wanted.values())
             while self._wanted and (self._kept + elements > _MOST_KEPT or len(self._wanted) >= 64):
