@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import product
 
 import pytest
 
@@ -80,3 +81,33 @@ def test_written_elements_lie_apart(role, strides, sizes, fits, kernel) -> None:
     assert [d.code for d in found] == ([] if fits else ["TG0322"])
     if strides.find("*") < 0:
         assert not call_problems(kernel(text.format(f" {strides}", role, "")), sizes)
+
+
+@pytest.mark.parametrize(
+    ("axes", "index", "names"),
+    [
+        ("i, j", "i * S + j", "M, N, S"),
+        ("i, j", "i + j * S", "M, N, S"),
+        ("i, j", "2 * i + j * S + 1", "M, N, S"),
+        ("i, j", "i * S + j * T", "M, N, S, T"),
+        ("i, j, k", "i * S + j * T + k", "M, N, K, S, T"),
+    ],
+)
+def test_a_target_that_a_call_finds_one_to_one(axes, index, names, kernel) -> None:
+    """Refused wherever an element is written twice; taken where the digits are apart."""
+    extents = {"i": "M", "j": "N", "k": "K"}
+    shape = ", ".join(extents[a] for a in axes.split(", "))
+    found = kernel(f"kernel k({names}) {{ in x: f32[{shape}]; out q: f32[400]; q[{index}] = x[{axes}] }}")
+    taken = refused = 0
+    for values in product(
+        (1, 2, 3), *[(0, 1, 2, 3, 4, 6, 9) if n in "ST" else (1, 2, 3) for n in names.split(", ")[1:]]
+    ):
+        sizes = dict(zip(names.split(", "), values, strict=True))
+        points = product(*(range(sizes[extents[a]]) for a in axes.split(", ")))
+        written = [eval(index, dict(zip(axes.split(", "), p, strict=True)) | sizes) for p in points]
+        problems = call_problems(found, sizes)
+        if len(set(written)) < len(written):
+            assert [d.code for d in problems] == ["TG0325"]
+            refused += 1
+        taken += not problems
+    assert taken > 10 and refused > 10

@@ -8,7 +8,7 @@ from dataclasses import fields, is_dataclass
 from typing import Any
 
 from tilegen import algebra
-from tilegen.algebra import Expr, Range, evaluate, linear_parts, substitute, symbols, zero_divisor
+from tilegen.algebra import Expr, Range, Sym, evaluate, linear_parts, substitute, symbols, zero_divisor
 from tilegen.check.memories import CONSTANT_MEMORY, constant_bytes
 from tilegen.diagnostics import Diagnostic
 from tilegen.dtypes import DType
@@ -253,7 +253,9 @@ def _conditions(kernel: Kernel, values: Mapping[str, int]) -> Iterator[Diagnosti
             continue
         yield Diagnostic(
             "TG0325",
-            f"{condition.value + 1} must be at least 1, so that {condition.reason}",
+            f"{condition.value + 1} must be at least 1, so that {condition.reason}"
+            if all(isinstance(a, Sym) for m, _ in condition.value.terms for a in m)
+            else f"it is not so that {condition.reason}: {condition.value} is negative",
             condition.span,
             (f"it is {evaluate(condition.value, values) + 1} at these sizes",),
             ("choose sizes that make it so",),

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
+from itertools import permutations
 
-from tilegen.algebra import ZERO, Apply, Expr, Op, linear_parts, substitute, symbols
+from tilegen.algebra import ZERO, Apply, Expr, Op, linear_parts, maximum, minimum, substitute, symbols
 from tilegen.check.samples import is_affine
 from tilegen.check.symbolic import Space, is_non_negative
 from tilegen.spec import Axis
+
+_MOST_GAPS = 3
 
 
 def is_one_to_one(indices: Sequence[Expr], space: Space) -> bool | Expr | None:
@@ -117,16 +121,41 @@ def _by_integer_sets(indices: Sequence[Expr], space: Space) -> bool | None:
 
 
 def _gap(indices: Sequence[Expr], left: Sequence[str], space: Space) -> Expr | None:
-    """`b[S * i]`: one-to-one where the size S is at least 1."""
-    if len(left) != 1:
-        return None
+    """`b[S * i]` is one-to-one where the size S is at least 1, `b[S * i + j]` where it is as large as `j` is long."""
     for index in indices:
         parts = linear_parts(index, left)
-        if parts is not None and left[0] in parts[0] and is_non_negative(parts[0][left[0]], space):
-            others = {a.name for a in space.axes} - {left[0]}
-            if not symbols(index) & others and not symbols(parts[0][left[0]]) & others:
-                return parts[0][left[0]] - 1
+        others = {a.name for a in space.axes} - set(left)
+        if parts is None or set(parts[0]) != set(left) or symbols(index) & others:
+            continue
+        orders = permutations(left) if len(left) <= _MOST_GAPS else ()
+        gaps = [_digits([parts[0][n] for n in o], [_length(n, space) for n in o], space) for o in orders]
+        known = [gap for gap in gaps if gap is not None]
+        if known:
+            return reduce(maximum, known)
     return None
+
+
+def _digits(steps: Sequence[Expr], lengths: Sequence[Expr], space: Space) -> Expr | None:
+    """Not negative where each step is longer than all before it reach; None where a call cannot decide that, or where a
+    step is a plain number too short for what is before it."""
+    axes = {a.name for a in space.axes}
+    found: Expr | None = None
+    reach = ZERO
+    for step, length in zip(steps, lengths, strict=True):
+        if (symbols(step) | symbols(length)) & axes or not is_non_negative(step, space):
+            return None
+        gap = step - reach - 1
+        if not is_non_negative(gap, space):
+            if step.constant is not None:
+                return None
+            found = gap if found is None else minimum(found, gap)
+        reach = reach + step * (length - 1)
+    return found
+
+
+def _length(name: str, space: Space) -> Expr:
+    axis = next(a for a in space.axes if a.name == name)
+    return axis.upper - axis.lower
 
 
 def are_disjoint(first: Sequence[Expr], a: Space, second: Sequence[Expr], b: Space) -> bool | None:
