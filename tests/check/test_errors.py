@@ -25,17 +25,11 @@ def test_text_of_every_code(path: Path) -> None:
     assert render_all(caught.value.diagnostics) + "\n" == path.with_suffix(".txt").read_text()
 
 
-# The parser reports these first; a syntax tree made by other means gets there.
-OF_TREES = {"TG0512"}
-
-
 def test_every_code_has_a_spec() -> None:
-    assert {c.code for c in CODES} == {p.stem for p in FOLDER.glob("*.tile")} | OF_CALLS | OF_TREES
+    assert {c.code for c in CODES} == {p.stem for p in FOLDER.glob("*.tile")} | OF_CALLS
 
 
-@pytest.mark.parametrize(
-    "code", [c for c in CODES if c.code not in OF_CALLS | OF_TREES], ids=lambda c: c.code
-)
+@pytest.mark.parametrize("code", [c for c in CODES if c.code not in OF_CALLS], ids=lambda c: c.code)
 def test_the_example_of_a_code_has_the_problem(code: object) -> None:
     with pytest.raises(SpecError) as caught:
         check(parse(Source("example", code.example)))  # type: ignore[attr-defined]

@@ -177,7 +177,7 @@ def test_mutated(seed: int) -> None:
     draw = random.Random(seed)
     for case in range(PER_SEED):
         text = mutated(draw, draw.choice(KERNELS))
-        start = time.perf_counter()
+        start = time.process_time()
         try:
             with time_limit(20 * LIMIT):
                 outcome(text)
@@ -186,7 +186,7 @@ def test_mutated(seed: int) -> None:
         except Exception as error:
             error.args = (f"{error} in case {case}:\n{text}",)
             raise
-        assert time.perf_counter() - start < LIMIT, f"case {case} is slow:\n{text}"
+        assert time.process_time() - start < LIMIT, f"case {case} is slow:\n{text}"
 
 
 @pytest.mark.parametrize(

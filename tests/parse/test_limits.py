@@ -17,11 +17,11 @@ def spec(value: str) -> str:
 
 
 def first_code(text: str) -> str:
-    start = time.perf_counter()
+    start = time.process_time()
     with pytest.raises(SpecError) as caught:
         parse(source_from_text(text))
     assert len(render_all(caught.value.diagnostics)) < 40_000
-    assert time.perf_counter() - start < 2
+    assert time.process_time() - start < 2
     return caught.value.diagnostics[0].code
 
 

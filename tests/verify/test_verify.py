@@ -220,9 +220,20 @@ kernel rows(N, K = 8) {
     test N = 5
     test N = 5, K = 3
 }
-kernel leading(M, N, lda) { in a: f32[M, N] strides(lda, 1); out b: f32[M, N]; b[i, j] = a[i, j] + 1; test M = 5, N = 70, lda = 9 }
-kernel leading_column(M, N, lda) { in p: struct { x: f32, k: u8 }[M, N] strides(1, lda) soa; out b: f32[M, N]; b[i, j] = p[i, j].x }
-kernel leading_out(M, N, ldb) { in a: f32[M, N]; out b: f32[M, N] strides(ldb, 1); b[i, j] = a[i, j] + 1; schedule s { threads i = 8, j = 32 } }
+kernel leading(M, N, lda) {
+    in a: f32[M, N] strides(lda, 1); out b: f32[M, N]
+    b[i, j] = a[i, j] + 1
+    test M = 5, N = 70, lda = 9
+}
+kernel leading_column(M, N, lda) {
+    in p: struct { x: f32, k: u8 }[M, N] strides(1, lda) soa; out b: f32[M, N]
+    b[i, j] = p[i, j].x
+}
+kernel leading_out(M, N, ldb) {
+    in a: f32[M, N]; out b: f32[M, N] strides(ldb, 1)
+    b[i, j] = a[i, j] + 1
+    schedule s { threads i = 8, j = 32 }
+}
 """
     family = family_of(text)
     report = verify_kernel(family, family.kernels[0], target=TARGET, shapes="spec")

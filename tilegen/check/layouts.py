@@ -60,21 +60,11 @@ def resolve_layout(
     return tensor if len(problems.found) == before else None
 
 
-_CLAUSES = ("order", "pitch", "strides", "offset", "align", "soa", "aosoa", "boundary", "constant", "texture")
-
-
 def _each_once(entry: TensorName, problems: Problems) -> Clauses:
     clauses: Clauses = {}
     for clause in entry.declaration.clauses:
         name = clause.name.name
-        if name not in _CLAUSES:
-            problems.error(
-                "TG0512",
-                f"unknown layout clause `{name}`",
-                clause.name.span,
-                help=suggestion(name, _CLAUSES, "clauses"),
-            )
-        elif name in clauses:
+        if name in clauses:
             problems.error(
                 "TG0501",
                 f"`{name}` is given twice",

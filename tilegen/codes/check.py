@@ -447,13 +447,6 @@ CODES: tuple[Code, ...] = (
         ("kernel k(N) {\n    in x: f32[N] offset 4B\n    out y: f32[N]\n    y[i] = x[i]\n}"),
     ),
     Code(
-        "TG0512",
-        "an unknown layout clause",
-        "The clauses are `order`, `pitch`, `strides`, `offset`, `align`, `soa`, `aosoa`, `boundary`, `constant` and "
-        "`texture`. The parser knows them too, so that only a tree made by other means gets here.",
-        ("kernel k(N) {\n    in x: f32[N] ordering(0)\n    out y: f32[N]\n    y[i] = x[i]\n}"),
-    ),
-    Code(
         "TG0520",
         "a schedule's name",
         "Each schedule of a kernel has a name of its own, and `auto` is what tilegen chooses.",

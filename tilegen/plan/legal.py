@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tilegen.diagnostics import Diagnostic, SpecError
+from tilegen.nest import build_nest
 from tilegen.nest.merge import simplified_nest
 from tilegen.plan.lower import plan_map
 from tilegen.schedule.complete import complete, named_axes
@@ -20,7 +21,7 @@ def schedule_problems(spec: Spec, target: Target) -> tuple[Diagnostic, ...]:
     """Directives that no machine or no nest allows, each told once, in the order of the text."""
     found: dict[tuple[str, int, str], Diagnostic] = {}
     for family in spec.kernels:
-        for schedule in family.schedules:
+        for schedule in (None, *family.schedules):
             for kernel in family.kernels:
                 for problem in _problems(kernel, schedule, target):
                     start = problem.span.start if problem.span is not None else 0
@@ -28,8 +29,12 @@ def schedule_problems(spec: Spec, target: Target) -> tuple[Diagnostic, ...]:
     return tuple(sorted(found.values(), key=lambda p: p.span.start if p.span is not None else 0))
 
 
-def _problems(kernel: Kernel, schedule: ScheduleSpec, target: Target) -> Iterator[Diagnostic]:
+def _problems(kernel: Kernel, schedule: ScheduleSpec | None, target: Target) -> Iterator[Diagnostic]:
+    """What stands against one schedule; without one, against the kernel itself."""
     try:
+        if schedule is None:
+            build_nest(kernel)
+            return
         for variant in expand(schedule):
             nest = simplified_nest(kernel, None, named_axes(variant))
             plan_map(nest, complete(nest, variant, target), target, kernel.name)

@@ -151,13 +151,13 @@ def why_not_staged(nest: Nest, tensor: str) -> Refusal | None:
     if not accesses:
         return Refusal(f"`{tensor}` is not read")
     if len({a.pointer for a in accesses}) > 1:
-        return Refusal(f"`{tensor}` is one array per field: its reads are coalesced already")
+        return Refusal(f"`{tensor}` is one array per field, and a tile holds one array")
     if any(a.checked for a in accesses):
         return Refusal(f"an index of `{tensor}` depends on data or passes through its boundary mode")
     if any(isinstance(nest.pointer(a.pointer).dtype, Struct) for a in accesses):
         return Refusal(f"the members of `{tensor}` have several types")
     if isinstance(declared.element, Struct) and not isinstance(declared.placement, Aos):
-        return Refusal(f"`{tensor}` is blocked already: its reads are coalesced")
+        return Refusal(f"`{tensor}` is in blocks, whose index is not linear in the axes")
     if any(coefficient(a, x.name) is None for a in accesses for x in nest.axes):
         return Refusal(f"the index of `{tensor}` is not linear in the axes")
     if any(_reads_on_condition(store.value, tensor) for store in nest.stores):
