@@ -151,12 +151,13 @@ def _structs(nest: Nest, types: TypeNames) -> dict[str, StructView]:
         suffix = f"[{block}]" if block is not None else ""
         members = tuple(f"{types.storage(f.dtype)} {member_name(f.name)}{suffix};" for f in struct.fields)
         size = struct.size if block is None else block_size(struct, block)
-        checks = [f'static_assert(sizeof({name}) == {size}, "{name} must have {size} bytes");']
+        checks = (f'static_assert(sizeof({name}) == {size}, "{name} must have {size} bytes");',)
+        places = []
         for f in struct.fields if block is None else ():
             member = member_name(f.name)
-            place = f"__builtin_offsetof({name}, {member}) == {f.offset}"
-            checks.append(f'static_assert({place}, "{member} must lie {f.offset} bytes from the start");')
-        views[pointer.tensor] = StructView(name, members, tuple(checks), struct.align)
+            place = f"offsetof({name}, {member}) == {f.offset}"
+            places.append(f'static_assert({place}, "{member} must lie {f.offset} bytes from the start");')
+        views[pointer.tensor] = StructView(name, members, checks, tuple(places), struct.align)
     return views
 
 

@@ -88,9 +88,11 @@ class VectorView:
 
 @dataclass(frozen=True, slots=True)
 class StructView:
-    """A struct element: its name, members as C declarations, and what the layout must come to."""
+    """A struct element: its name, members as C declarations, and what the layout must come to (`places`: only where the
+    host compiler is there to know `offsetof`)."""
 
     name: str
     members: tuple[str, ...]
     checks: tuple[str, ...]
+    places: tuple[str, ...]
     alignment: int
