@@ -87,35 +87,42 @@ class _Chooser:
     def tensor(self, access: Access) -> str:
         return self.nest.pointer(access.pointer).tensor
 
-    def width(self, access: Access, tile: Mapping[str, int], tail: bool = False) -> int:
-        """The widest vector of `access` in a tile that the known sizes allow; unknown ones are taken to allow it.
+    def width(self, accesses: Sequence[Access], tile: Mapping[str, int], tail: bool = False) -> int:
+        """The widest vector that all `accesses` can have along one run of the tile, in the order of the first of them.
 
-        `tail`: the end of a row may be done element by element.
+        Known sizes must allow it, unknown ones are taken to. `tail`: the end of a row may be done element by element.
         """
-        if access.checked or isinstance(self.nest.pointer(access.pointer).dtype, Struct):
+        if not accesses or any(
+            a.checked or isinstance(self.nest.pointer(a.pointer).dtype, Struct) for a in accesses
+        ):
             return 1
-        order = [(a, tile[a]) for a in memory_order(self.nest, access) if tile.get(a, 1) > 1]
+        order = [(a, tile[a]) for a in memory_order(self.nest, accesses[0]) if tile.get(a, 1) > 1]
         whole = {a for a, n in order if self.nest.axis(a).extent.constant == n}
-        width = _VECTOR_BYTES // min(_VECTOR_BYTES, self.size(access))
-        while width > 1 and not self._fits(access, order, whole, width, tail):
+        width = _VECTOR_BYTES // min(_VECTOR_BYTES, max(self.size(a) for a in accesses))
+        while width > 1 and not self._fits(accesses, order, whole, width, tail):
             width //= 2
         return width
 
     def _fits(
-        self, access: Access, order: Sequence[tuple[str, int]], whole: set[str], width: int, tail: bool
+        self,
+        accesses: Sequence[Access],
+        order: Sequence[tuple[str, int]],
+        whole: set[str],
+        width: int,
+        tail: bool,
     ) -> bool:
-        if not order:
-            return False
-        run = shortest_run(order, whole, width)
-        step = step_along(self.nest, access, run)
-        if run.points % width or step is None or step.step != 1:
+        run = shortest_run(order, whole, width) if order else None
+        if run is None or run.points % width:
             return False
         last, points = run.axes[-1]
         total = self.known(self.nest.axis(last).extent)
-        values = [self.known(d) for d in step.divisible]
-        if total is not None and not (tail and run.single):
-            values.append(total * run.points // points)
-        return all(v is None or v % width == 0 for v in values)
+        values = [] if total is None or (tail and run.single) else [total * run.points // points]
+        for access in accesses:
+            step = step_along(self.nest, access, run)
+            if step is None or step.step != 1:
+                return False
+            values += [d for d in map(self.known, step.divisible) if d is not None]
+        return all(v % width == 0 for v in values)
 
     # Tiles
 
@@ -144,8 +151,7 @@ class _Chooser:
         tile = self._run_of_output(_THREADS * most * 2)
         follow = [a for a in accesses if a.checked or contiguous_axis(self.nest, a) == self.row]
         # All of one width: a narrower access would be made several times, each at a stride.
-        width = min((self.width(a, tile, tail=True) for a in follow), default=1)
-        width = min(width, most)
+        width = self.width(follow, tile, tail=True) if self.output in follow else 1
         strided = {self.tensor(a) for a in accesses if a not in follow}
         if strided:
             # Neighbouring lanes read at a stride in any case. Where the elements between are read too (members of a
@@ -181,18 +187,19 @@ class _Chooser:
         for tile in self._tiles(fast, first, self._side(largest)):
             if tile.get(fast, 1) < 2 or tile.get(self.row, 1) < 2:
                 continue
-            out = min(self._along_row(s.access, tile) for s in self.nest.stores)
-            load = min(self.width(a, tile) for a in loads.values())
+            stores = self._along_row()
+            out = self.width(stores, tile)
+            load = min(self.width([a], tile) for a in loads.values())
             if tile.get(self.row, 1) % out or tile[fast] % load:
                 out = min(out, _GATHERED)
-            widths = {self.tensor(s.access): out for s in self.nest.stores} | dict.fromkeys(loads, load)
+            widths = {self.tensor(a): out for a in stores} | dict.fromkeys(loads, load)
             yield self._schedule(tile, widths, tuple(loads), split=out == load == 1)
 
-    def _along_row(self, access: Access, tile: Mapping[str, int]) -> int:
-        """The width of a store: more than 1 only along the row that the first output is written in."""
-        if contiguous_axis(self.nest, access) != self.row:
-            return 1
-        return self.width(access, tile)
+    def _along_row(self) -> list[Access]:
+        """The stores along the row that the first output is written in; none if that has no neighbours side by side."""
+        if contiguous_axis(self.nest, self.output) != self.row:
+            return []
+        return [s.access for s in self.nest.stores if contiguous_axis(self.nest, s.access) == self.row]
 
     def _side(self, largest: int) -> int:
         """The side of a square tile for elements of `largest` bytes; smaller while blocks are too few to go round."""
@@ -224,7 +231,7 @@ class _Chooser:
         largest = {a: min(e, side) for a, e in sizes.items() if a in (fast, self.row)}
         if (
             self.size(load) == 4
-            and max(self.width(load, largest), self._along_row(self.output, largest)) == 1
+            and max(self.width([load], largest), self.width(self._along_row(), largest)) == 1
         ):
             ranked = sorted(
                 packed_tiles(sizes, orders, side * side * 2),
@@ -250,7 +257,7 @@ class _Chooser:
     ) -> float:
         """The cost of a tile, counting also the instructions that vectors save."""
         widest = _VECTOR_BYTES // min(_VECTOR_BYTES, self.size(load))
-        single = sum(self.width(a, tile) < widest for a in (load, self.output))
+        single = sum(self.width([a], tile) < widest for a in (load, self.output))
         return tile_cost(tile, sizes, orders, self.size(load), side * side) * (1 + 0.1 * single)
 
     def transposed(self) -> dict[str, Access]:
