@@ -19,9 +19,14 @@ from pathlib import Path
 from statistics import median, quantiles
 from typing import Any
 
-import cupy
-import numpy as np
-import torch
+try:
+    import cupy
+    import numpy as np
+    import torch
+except ImportError as error:
+    sys.exit(
+        f"this needs a GPU, CuPy and torch ({error}): pip install torch, and tilegen with its extra cuda13"
+    )
 from speed_rows import ROWS, Row
 
 import tilegen
