@@ -30,13 +30,9 @@ def counters() -> Any:
 def test_every_launch(counters: Any) -> None:
     document = counters.read(ROOT / "tests" / "data" / "counters_h200.json.gz")
     rows = counters.compare(document)
-    assert len(rows) > 500
-    # Where ptxas joined loads of the PTX, the code that ran is not the code that is simulated.
-    wrong = [r for r in rows if r.differs and not r.note]
+    assert len(rows) > 600
+    wrong = [r for r in rows if r.differs]
     assert not wrong, "\n".join(f"{r.name}: {r.predicted}, hardware {r.measured}" for r in wrong)
-    joined = {row.name: row.note for row in rows if row.note}
-    note = "32 shared loads executed, 128 in the PTX"
-    assert set(joined.values()) == {note} and len(joined) == 2
 
 
 def test_a_wrong_count_is_seen(counters: Any, tmp_path: Path) -> None:
