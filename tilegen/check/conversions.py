@@ -50,10 +50,6 @@ def typed(operand: Operand) -> Value:
     return Literal(operand.value, default_type(operand.value))
 
 
-def type_of(operand: Operand) -> DType | None:
-    return None if isinstance(operand, Free) else operand.dtype
-
-
 def common_type(operands: list[Operand]) -> DType:
     """The type operands meet in: promotion of those that have one, else what the literals are by themselves."""
     known = [o.dtype for o in operands if not isinstance(o, Free)]

@@ -192,7 +192,7 @@ class _Builder:
     def store(self, assign: Assign, value: Value) -> Store:
         tensor = self.kernel.tensor(assign.tensor)
         index = [self._closed(i) for i in assign.indices]
-        return Store(self._access(tensor, index, [], assign.field, value_dtype(assign.value)), value, assign)
+        return Store(self._access(tensor, index, [], assign.field, assign.value.dtype), value, assign)
 
     def load(self, read: Read) -> Access:
         tensor = self.kernel.tensor(read.tensor)
@@ -253,10 +253,6 @@ class _Builder:
                     )
                 )
         return tuple(found)
-
-
-def value_dtype(value: Value) -> DType:
-    return value.dtype
 
 
 def pointer_names(tensor: Tensor) -> tuple[tuple[str, str | None], ...]:

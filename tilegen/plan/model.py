@@ -6,7 +6,7 @@ A plan says for each access which thread touches which element, as `algebra.Expr
 - `@origin_AXIS`: first coordinate of the block's tile;   `@tile_AXIS`: coordinate inside the tile;
 - `@tid`: linear thread number in the block;              `@thread_AXIS`: a digit of it;
 - `@item_AXIS`: number of the item in a linear walk whose fastest axis is AXIS;
-- `@step_AXIS`: a serial step of a thread;                `@block`: linear block number;
+- `@step_AXIS`: a serial step of a thread;
 - sizes and strides by the names of the spec.
 
 It holds no C: names and types of variables are the renderer's. It is not a schedule (that is what was asked for).
@@ -29,10 +29,6 @@ def origin(axis: str) -> Expr:
     return sym(f"@origin_{axis}")
 
 
-def in_tile(axis: str) -> Expr:
-    return sym(f"@tile_{axis}")
-
-
 def thread_digit(axis: str) -> Expr:
     return sym(f"@thread_{axis}")
 
@@ -46,7 +42,6 @@ def linear_item(axis: str) -> Expr:
 
 
 TID = sym("@tid")
-BLOCK = sym("@block")
 FIELD = "@field"  # the pseudo axis of a staged struct: its members, side by side
 
 

@@ -59,10 +59,6 @@ def gelu_tanh(x: Array) -> Array:
     return result
 
 
-def _identity(x: Array) -> Array:
-    return x
-
-
 # A device's `round` is NumPy's: half to even.
 _FUNCTIONS: dict[str, Function] = {
     "abs": Function(np.abs, None, None, 1),

@@ -35,9 +35,6 @@ class IndexPrinter:
         text, level = self._sum(value)
         return f"({text})" if level < minimum else text
 
-    def factor(self, value: Expr) -> str:
-        return self(value, _ATOM)
-
     def _sum(self, value: Expr) -> tuple[str, int]:
         if not value.terms:
             return "0", _ATOM

@@ -1,0 +1,24 @@
+"""Names that generated code uses are reserved, so that no name of a spec can hide one."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import tilegen.render
+from tilegen.render.names import RESERVED, Names
+
+HELPERS = Path(tilegen.render.__file__).parent.parent / "templates" / "helpers.j2"
+
+
+def test_every_helper_is_reserved() -> None:
+    defined = re.findall(r"__forceinline__ \w+ (\w+)\(", HELPERS.read_text(encoding="utf-8"))
+    assert len(defined) > 20
+    assert set(defined) <= RESERVED
+
+
+def test_a_reserved_name_is_changed_and_others_are_not() -> None:
+    names = Names()
+    assert names.user("a", "inside") == "inside_"
+    assert names.user("b", "f32x4") == "f32x4_"
+    assert names.user("c", "width") == "width"
