@@ -73,7 +73,7 @@ class Program:
         nothing to compute. Raises LaunchRefused.
         """
         values = {**self.nest.constants, **sizes, **strides, **(scalars or {})}
-        if any(evaluate(a.extent, values) <= 0 for a in self.nest.axes):
+        if any(evaluate(a.extent, values) <= 0 for a in self.nest.parallel):
             return None
         for pointer in self.nest.pointers:
             natural, address = pointer.dtype.align, pointers[pointer.name]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from tilegen.algebra import Expr, substitute, sym
 from tilegen.diagnostics import Diagnostic, SpecError
@@ -14,6 +14,7 @@ from tilegen.spec import (
     Aos,
     Aosoa,
     Assign,
+    Axis,
     Binary,
     Call,
     Cast,
@@ -36,15 +37,35 @@ def build_nest(kernel: Kernel, constants: Mapping[str, int] | None = None) -> Ne
     Raises SpecError: TG0701 (a family that cannot be generated yet), TG0702 (assignments without a shared iteration
     space), TG0703 (an inout tensor read away from where it is written), TG0704 (arithmetic on complex or 8-bit floats).
     """
-    values = {s.name: s.default for s in kernel.sizes if s.default is not None} | dict(constants or {})
+    values = compile_time(kernel, constants)
     lets, closed = inline_lets(kernel)
     require_map_family(kernel, closed)
     require_computable(kernel, closed)
     first = kernel.assigns[0]
     require_shared_space(kernel, first)
 
-    axes = tuple(NestAxis(a.name, substitute(a.upper - a.lower, values)) for a in first.axes)
-    shift = {a.name: sym(a.name) + substitute(a.lower, values) for a in first.axes}
+    return nest_over(kernel, values, first.axes, closed, lets)
+
+
+def compile_time(kernel: Kernel, constants: Mapping[str, int] | None) -> dict[str, int]:
+    """Values of compile-time sizes: `constants` over the defaults."""
+    return {s.name: s.default for s in kernel.sizes if s.default is not None} | dict(constants or {})
+
+
+def nest_over(
+    kernel: Kernel,
+    values: Mapping[str, int],
+    space: Sequence[Axis],
+    closed: Mapping[str, Value],
+    lets: tuple[tuple[str, Value], ...],
+    reduced: tuple[str, ...] = (),
+) -> Nest:
+    """The nest over the axes `space` of the spec, moved to start at 0.
+
+    `values`: compile-time sizes; `closed`: the value of each assignment by its number as text, over these axes;
+    `reduced`: see `Nest`."""
+    axes = tuple(NestAxis(a.name, substitute(a.upper - a.lower, values)) for a in space)
+    shift = {a.name: sym(a.name) + substitute(a.lower, values) for a in space}
     builder = _Builder(kernel, values, shift)
     stores = tuple(builder.store(a, closed[str(n)]) for n, a in enumerate(kernel.assigns))
     loads = {read: builder.load(read) for store in stores for read in reads_of(store.value)}
@@ -61,6 +82,7 @@ def build_nest(kernel: Kernel, constants: Mapping[str, int] | None = None) -> Ne
             (t.name, d) for t in kernel.tensors for d, s in enumerate(t.strides) if s is None
         ),
         constants=values,
+        reduced=reduced,
     )
 
 

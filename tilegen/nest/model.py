@@ -1,4 +1,4 @@
-"""`Nest`: a map kernel as axes, pointers and addresses. No tiles, threads or buffers here (that is the plan).
+"""`Nest`: a kernel as axes, pointers and addresses. No tiles, threads or buffers here (that is the plan).
 
 Every axis runs from 0 up to its extent. `axis_values` says what a name of the spec is in terms of the nest's axes, so
 that values of the spec's trees can be computed after axes were shifted or merged.
@@ -80,7 +80,8 @@ class Store:
 @dataclass(frozen=True, slots=True)
 class Nest:
     """`lets`: names for values that occur inside `stores`, for readable code. `dynamic_strides`: (tensor, dimension)
-    of strides taken from the arrays passed, in parameter order."""
+    of strides taken from the arrays passed, in parameter order. `reduced`: axes that reductions and scans run over;
+    every `Reduce` left in a value runs over some of them, by these names."""
 
     kernel: Kernel
     axes: tuple[NestAxis, ...]
@@ -91,6 +92,12 @@ class Nest:
     lets: tuple[tuple[str, Value], ...]
     dynamic_strides: tuple[tuple[str, int], ...]
     constants: Mapping[str, int]
+    reduced: tuple[str, ...] = ()
+
+    @property
+    def parallel(self) -> tuple[NestAxis, ...]:
+        """The axes whose points do not depend on each other: a launch has nothing to do where one of them is empty."""
+        return tuple(a for a in self.axes if a.name not in self.reduced)
 
     def pointer(self, name: str) -> Pointer:
         return next(p for p in self.pointers if p.name == name)

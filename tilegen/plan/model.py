@@ -250,6 +250,18 @@ Condition = Multiple | Aligned | Equals | AtMost
 
 
 @dataclass(frozen=True, slots=True)
+class Scratch:
+    """Global memory of one launch, a pointer parameter `name`: `count` elements, all zero at the start if `zeroed`.
+
+    The launcher allocates it on the stream; results in it are gone when the kernel ends."""
+
+    name: str
+    dtype: DType
+    count: Expr
+    zeroed: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """One kernel variant: grid, block, phases, and what a launch must satisfy to use it.
 
@@ -269,6 +281,7 @@ class Plan:
     phases: tuple[Phase, ...]
     conditions: tuple[Condition, ...]
     fits_i32: tuple[AtMost, ...]
+    scratch: tuple[Scratch, ...] = ()
 
     def tile(self, axis: str) -> TileAxis:
         return next(t for t in self.tiles if t.axis == axis)

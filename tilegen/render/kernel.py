@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from tilegen.dtypes import DType, Struct
 from tilegen.nest.model import Pointer, stride_symbol
@@ -11,7 +11,15 @@ from tilegen.plan.model import FIELD, Barrier, Buffer, Compute, Load, Phase, Pla
 from tilegen.render.compute import view_compute
 from tilegen.render.load import view_load
 from tilegen.render.scope import FileContext, KernelScope, prune
-from tilegen.render.view import ConstantView, KernelView, ParameterView, PhaseView, SharedView
+from tilegen.render.view import (
+    BarrierView,
+    ConstantView,
+    KernelView,
+    ParameterView,
+    PhaseView,
+    SharedView,
+    SweepPhaseView,
+)
 from tilegen.spec import Bounds, Cast, ScalarRead, walk
 
 
@@ -20,7 +28,7 @@ def view_kernel(plan: Plan, file: FileContext) -> KernelView:
     scope = KernelScope(plan, file)
     phases = tuple(_phase(scope, p) for p in plan.phases)
     shared = _shared(scope)
-    text = "\n".join([*_texts(phases), *(s.declaration for s in shared)])
+    text = "\n".join([*(t for p in phases for t in p.texts), *(s.declaration for s in shared)])
     setup = prune(_setup(scope), text)
     text += "\n" + "\n".join(setup)
     file.helpers |= scope.index.helpers
@@ -226,15 +234,15 @@ def _phase(scope: KernelScope, phase: Phase) -> PhaseView:
     split = scope.plan.schedule.bounds is Bounds.SPLIT
     match phase:
         case Barrier():
-            return PhaseView((), None, None)
+            return BarrierView()
         case Load():
             free = view_load(scope, phase, False) if split and phase.guards else None
-            return PhaseView(
+            return SweepPhaseView(
                 (_load_comment(scope, phase),), view_load(scope, phase, True), free, scope.interior
             )
         case Compute():
             free = view_compute(scope, phase, False) if split and phase.guards else None
-            return PhaseView(
+            return SweepPhaseView(
                 (_compute_comment(scope, phase),), view_compute(scope, phase, True), free, scope.interior
             )
 
@@ -258,17 +266,6 @@ def _compute_comment(scope: KernelScope, compute: Compute) -> str:
     if compute.sweep.run is not None:
         text += f", {compute.sweep.run.width} elements per thread at a time"
     return text + "."
-
-
-def _texts(phases: Iterable[PhaseView]) -> list[str]:
-    lines: list[str] = []
-    for phase in phases:
-        for sweep in (phase.sweep, phase.interior):
-            if sweep is not None:
-                lines += [*sweep.before, *sweep.inside, sweep.guard, *sweep.body]
-        if phase.interior is not None:
-            lines.append(phase.condition)
-    return lines
 
 
 def arithmetic_floats(plan: Plan) -> frozenset[DType]:

@@ -135,8 +135,8 @@ class _LauncherPrinter:
         untyped = [p for p in self.nest.pointers if host_type(p.dtype) == "void" and p.align is None]
         invalid += [self._misaligned(p, p.dtype.align) for p in untyped if p.dtype.align > 1]
         invalid += [f"{self.index(a)} != {self.index(b)}" for a, b in self._bindings()]
-        total = [self._nothing(a.extent) for a in self.nest.axes if a.extent.constant is None]
-        if any(a.extent.constant == 0 for a in self.nest.axes):
+        total = [self._nothing(a.extent) for a in self.nest.parallel if a.extent.constant is None]
+        if any(a.extent.constant == 0 for a in self.nest.parallel):
             total = ["true"]
         variants = tuple(self._variant(p, k) for p, k in zip(plans, kernels, strict=True))
         exact = plans[0].schedule.bounds is Bounds.EXACT

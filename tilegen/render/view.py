@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,16 +23,39 @@ class SweepView:
     guard: str
     body: tuple[str, ...]
 
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """All code of it, to see what names it uses."""
+        return (*self.before, *self.inside, self.guard, *self.body)
+
 
 @dataclass(frozen=True, slots=True)
-class PhaseView:
-    """One phase. `interior`: the same without guards, for `bounds split` where `condition` holds, or None. A barrier
-    has no sweep."""
+class BarrierView:
+    """All threads of the block wait for each other."""
 
+    kind: ClassVar[str] = "barrier"
+    texts: ClassVar[tuple[str, ...]] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SweepPhaseView:
+    """A phase that is one sweep. `interior`: the same without guards, for `bounds split` where `condition` holds, or
+    None."""
+
+    kind: ClassVar[str] = "sweep"
     comment: tuple[str, ...]
-    sweep: SweepView | None
+    sweep: SweepView
     interior: SweepView | None
     condition: str = ""
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        free = () if self.interior is None else (*self.interior.texts, self.condition)
+        return (*self.sweep.texts, *free)
+
+
+# `kind` names the macro of templates/kernel.cu.j2 that prints the phase.
+PhaseView = BarrierView | SweepPhaseView
 
 
 @dataclass(frozen=True, slots=True)
