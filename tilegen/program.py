@@ -10,7 +10,7 @@ from tilegen.algebra import evaluate, sym
 from tilegen.nest import Nest
 from tilegen.nest.merge import simplified_nest
 from tilegen.plan.lower import plan_map
-from tilegen.plan.model import Aligned, AtMost, Condition, Equals, Multiple, Plan
+from tilegen.plan.model import Aligned, AtLeast, AtMost, Condition, Equals, Multiple, Plan
 from tilegen.plan.variants import plan_variants
 from tilegen.render import Rendered, render
 from tilegen.render.launcher import mapped_extents
@@ -152,6 +152,8 @@ def holds(condition: Condition, values: Mapping[str, int], pointers: Mapping[str
             return bool(evaluate(condition.value, values) == condition.number)
         case AtMost():
             return bool(evaluate(condition.value, values) <= condition.limit)
+        case AtLeast():
+            return bool(evaluate(condition.value, values) >= condition.limit)
 
 
 def build(

@@ -31,6 +31,14 @@ def vector_conditions(nest: Nest, compute: Compute, loads: tuple[Load, ...]) -> 
     return tuple(c for n, c in enumerate(found) if not _follows(c, list(found), n))
 
 
+def aligned(nest: Nest, accesses: tuple[tuple[Access, Run, Expr], ...]) -> tuple[Condition, ...]:
+    """Conditions under which accesses of whole items, (access, item, address), are aligned."""
+    found: dict[Condition, None] = {}
+    for access, run, address in accesses:
+        _require(nest, access, run, address, found)
+    return tuple(c for n, c in enumerate(found) if not _follows(c, list(found), n))
+
+
 def _follows(condition: Condition, conditions: list[Condition], position: int) -> bool:
     """Whether a divisibility follows from another one: its value is a multiple of the other's."""
     if not isinstance(condition, Multiple):

@@ -21,6 +21,7 @@ from tilegen.algebra import ZERO, Expr, sym, xor
 from tilegen.dtypes import DType
 from tilegen.nest.affine import Run
 from tilegen.nest.model import Access, Nest, Store
+from tilegen.plan.scan_phase import Scan
 from tilegen.schedule.model import Schedule
 from tilegen.target import Target
 
@@ -211,7 +212,7 @@ class Compute:
         return dict(self.widths).get(access, 1)
 
 
-Phase = Load | Barrier | Compute
+Phase = Load | Barrier | Compute | Scan
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,7 +247,15 @@ class AtMost:
     limit: int
 
 
-Condition = Multiple | Aligned | Equals | AtMost
+@dataclass(frozen=True, slots=True)
+class AtLeast:
+    """Launch condition: `value >= limit`."""
+
+    value: Expr
+    limit: int
+
+
+Condition = Multiple | Aligned | Equals | AtMost | AtLeast
 
 
 @dataclass(frozen=True, slots=True)
