@@ -24,9 +24,19 @@ from tilegen.target import Target
 
 
 @dataclass(frozen=True, slots=True)
+class ScratchShape:
+    """Scratch memory of one launch: a pointer parameter of this name to `bytes` bytes, zeroed before or not."""
+
+    name: str
+    bytes: int
+    zeroed: bool
+
+
+@dataclass(frozen=True, slots=True)
 class LaunchShape:
     """How to launch one variant for given sizes. `entry`: the C++ name expression to compile; `plan`: its number among
-    the program's plans; `blocks` thread blocks of `threads` threads; `dynamic_shared` in bytes."""
+    the program's plans; `blocks` thread blocks of `threads` threads; `dynamic_shared` in bytes; `scratch` in the order
+    in which it lies in memory."""
 
     plan: int
     index: str
@@ -35,6 +45,7 @@ class LaunchShape:
     threads: int
     dynamic_shared: int
     parameters: tuple[ParameterView, ...]
+    scratch: tuple[ScratchShape, ...] = ()
 
 
 class LaunchRefused(ValueError):
@@ -124,6 +135,9 @@ class Program:
             threads=plan.threads,
             dynamic_shared=plan.shared_bytes if plan.dynamic_shared else 0,
             parameters=self.rendered.parameters(number),
+            scratch=tuple(
+                ScratchShape(s.name, evaluate(s.bytes, values), s.zeroed) for s in plan.scratch_in_order
+            ),
         )
 
 

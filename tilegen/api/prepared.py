@@ -20,7 +20,7 @@ from tilegen.dtypes import DType
 from tilegen.nest.model import stride_symbol
 from tilegen.program import LaunchRefused, LaunchShape, Program
 from tilegen.runtime.arrays import ArrayKind, empty
-from tilegen.runtime.config import LaunchConfig
+from tilegen.runtime.config import LaunchConfig, launch_config
 from tilegen.runtime.launch import Kernel, stream_of, wait_for
 from tilegen.runtime.layout import dense_strides
 from tilegen.runtime.outcome import scalar_bytes
@@ -66,7 +66,7 @@ def launch(program: Program, call: Call, load: Load) -> Ready | None:
     assert call.device is not None
     formats, values = _parameters(program, shape, call, strides, offsets)
     kernel = load(program, shape.entry, formats)
-    config = LaunchConfig((shape.blocks, 1, 1), (shape.threads, 1, 1), shape.dynamic_shared)
+    config = launch_config(shape)
     ready = Ready(kernel, config, values, call.device)
     stream = stream_of(list(views.values()))
     wait_for(list(views.values()), stream)
@@ -101,6 +101,9 @@ def _parameters(
             case "pointer":
                 formats.append(POINTER)
                 values.append((parameter.key, offsets[parameter.key]))
+            case "scratch":
+                formats.append(POINTER)
+                values.append(0)  # every launch has its own
             case "size":
                 formats.append(index)
                 values.append(sizes[parameter.key])

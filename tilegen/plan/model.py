@@ -298,6 +298,10 @@ class Scratch:
     count: Expr
     zeroed: bool
 
+    @property
+    def bytes(self) -> Expr:
+        return self.count * self.dtype.size
+
 
 @dataclass(frozen=True, slots=True)
 class Plan:
@@ -323,6 +327,11 @@ class Plan:
 
     def tile(self, axis: str) -> TileAxis:
         return next(t for t in self.tiles if t.axis == axis)
+
+    @property
+    def scratch_in_order(self) -> tuple[Scratch, ...]:
+        """As it lies in memory: what is zeroed comes first, so that one call clears it."""
+        return tuple(sorted(self.scratch, key=lambda s: not s.zeroed))
 
     @property
     def shared_bytes(self) -> int:

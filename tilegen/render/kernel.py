@@ -104,6 +104,10 @@ def _parameters(scope: KernelScope) -> tuple[ParameterView, ...]:
         found.append(
             ParameterView("pointer", p.name, name, f"{const}{_pointee(scope, p)}* __restrict__ {name}")
         )
+    for s in scope.plan.scratch:
+        name = scope.scratch(s.name)
+        declaration = f"{scope.file.types.storage(s.dtype)}* __restrict__ {name}"
+        found.append(ParameterView("scratch", s.name, name, declaration))
     keys = [("size", s.name) for s in scope.nest.kernel.sizes]
     keys += [("stride", stride_symbol(t, d)) for t, d in scope.nest.dynamic_strides]
     found += [ParameterView(kind, key, names.user(key), f"index_t {names.user(key)}") for kind, key in keys]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from tilegen.algebra import ANY, NON_NEGATIVE, ZERO, Expr, bounds, linear_parts, substitute, symbols
 from tilegen.dtypes import DType, Kind, Struct
 from tilegen.nest.model import Nest, Pointer, stride_symbol
-from tilegen.plan.model import Aligned, AtMost, Condition, Equals, Multiple, Plan
+from tilegen.plan.model import Aligned, AtMost, Condition, Equals, Multiple, Plan, Scratch
 from tilegen.render.c_index import IndexPrinter
 from tilegen.render.c_types import TypeNames, host_type
 from tilegen.render.names import Names
@@ -43,6 +43,17 @@ class IndexView:
 
 
 @dataclass(frozen=True, slots=True)
+class ScratchView:
+    """Scratch memory of a launch, one allocation. `offsets`: definitions of where each part starts; `bytes`, `zeroed`:
+    of all, and of what is cleared first (empty: nothing)."""
+
+    comment: str
+    offsets: tuple[str, ...]
+    bytes: str
+    zeroed: str
+
+
+@dataclass(frozen=True, slots=True)
 class VariantView:
     kernel: str
     conditions: tuple[str, ...]
@@ -51,6 +62,7 @@ class VariantView:
     dynamic_bytes: int
     types: tuple[IndexView, ...]
     refused: bool
+    scratch: ScratchView | None = None
 
     @property
     def joint(self) -> str:
@@ -85,6 +97,7 @@ class LauncherView:
             text += " ".join(
                 [*v.conditions, v.blocks, *(x for t in v.types for x in (*t.conditions, *t.arguments))]
             )
+            text += " ".join((*v.scratch.offsets, v.scratch.bytes) if v.scratch is not None else ())
         names = [p.split()[-1] for p in self.parameters]
         return tuple(n for n in names if re.search(rf"\b{re.escape(n)}\b", text) is None)
 
@@ -108,7 +121,7 @@ def view_launcher(
 class _LauncherPrinter:
     def __init__(self, nest: Nest, namespace: str, types: TypeNames, structs: Mapping[str, str]) -> None:
         self.nest, self.namespace, self.types, self.structs = nest, namespace, types, structs
-        self.names = Names(("stream", "blocks", "error"))
+        self.names = Names(("stream", "blocks", "error", "scratch", "freed"))
         for p in nest.pointers:
             self.names.user(f"*{p.name}", p.name)
         for size in nest.kernel.sizes:
@@ -256,7 +269,34 @@ class _LauncherPrinter:
             dynamic_bytes=plan.shared_bytes if plan.dynamic_shared else 0,
             types=types,
             refused=plan.schedule.index is IndexType.I32 and bool(fits),
+            scratch=self._scratch(plan),
         )
+
+    def _scratch(self, plan: Plan) -> ScratchView | None:
+        """Each part at a multiple of 256 bytes, after at least one byte of the part before: never nothing at all."""
+        if not plan.scratch:
+            return None
+        offsets, at, zeroed = [], "0", ""
+        for part in plan.scratch_in_order:
+            name = self._offset(part)
+            offsets.append(f"const int64_t {name} = {at};")
+            size = part.bytes.constant
+            taken = (
+                f"{self.index(part.bytes, 2)} / 256 * 256 + 256"
+                if size is None
+                else str(size // 256 * 256 + 256)
+            )
+            at = f"{name} + {taken}"
+            zeroed = at if part.zeroed else zeroed
+        cleared = [f"`{s.name}`" for s in plan.scratch_in_order if s.zeroed]
+        comment = "Scratch memory of this launch, ordered on the stream"
+        comment += (
+            f"; {' and '.join(cleared)} start{'s' if len(cleared) == 1 else ''} at zero." if cleared else "."
+        )
+        return ScratchView(comment, tuple(offsets), at, zeroed)
+
+    def _offset(self, part: Scratch) -> str:
+        return self.names.user(f"&{part.name}", f"{part.name}_at")
 
     def _arguments(self, plan: Plan, kernel: KernelView, index: str) -> tuple[str, ...]:
         return tuple(self._argument(plan, p, index) for p in kernel.parameters)
@@ -270,6 +310,9 @@ class _LauncherPrinter:
                     return name
                 const = "" if pointer.written else "const "
                 return f"reinterpret_cast<{const}{device}*>({name})"
+            case "scratch":
+                part = next(s for s in plan.scratch if s.name == parameter.key)
+                return f"reinterpret_cast<{self.types.storage(part.dtype)}*>(scratch + {self._offset(part)})"
             case "scalar":
                 name = self.names.user(f"${parameter.key}")
                 dtype = next(s.dtype for s in self.nest.kernel.scalars if s.name == parameter.key)

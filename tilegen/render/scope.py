@@ -101,6 +101,10 @@ class KernelScope:
     def pointer(self, name: str) -> str:
         return self.names.user(f"*{name}")
 
+    def scratch(self, name: str) -> str:
+        """The pointer to scratch memory of the launch."""
+        return self.names.user(f"&{name}", name)
+
     def tensor(self, name: str) -> str:
         """A tensor's name as shown in comments and in names made from it."""
         return self.names.user(f"*{name}", name)

@@ -119,7 +119,7 @@ PhaseView = BarrierView | SweepPhaseView | WalkView | CombineView | OnceView
 
 @dataclass(frozen=True, slots=True)
 class ParameterView:
-    """A kernel parameter. `kind`: `pointer`, `size`, `stride` or `scalar`; `key` names what is passed."""
+    """A kernel parameter. `kind`: `pointer`, `scratch`, `size`, `stride` or `scalar`; `key` names what is passed."""
 
     kind: str
     key: str

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from tilegen.program import LaunchShape
 from tilegen.runtime.errors import LaunchError
+from tilegen.runtime.scratch import ScratchMemory, scratch_memory
 from tilegen.target import Target
 
 Triple = tuple[int, int, int]
@@ -13,11 +15,13 @@ Triple = tuple[int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class LaunchConfig:
-    """Blocks in the grid and threads in a block along x, y, z; dynamic shared memory of a block in bytes."""
+    """Blocks in the grid and threads in a block along x, y, z; dynamic shared memory of a block in bytes; the scratch
+    memory that every launch is given."""
 
     grid: Triple
     block: Triple
     dynamic_shared_bytes: int = 0
+    scratch: ScratchMemory | None = None
 
     @property
     def threads(self) -> int:
@@ -28,6 +32,13 @@ class LaunchConfig:
     def is_empty(self) -> bool:
         """Whether there is no block to launch, as for empty arrays. The driver refuses such a launch (report A5)."""
         return 0 in self.grid
+
+
+def launch_config(shape: LaunchShape) -> LaunchConfig:
+    """The launch of one variant of a program."""
+    return LaunchConfig(
+        (shape.blocks, 1, 1), (shape.threads, 1, 1), shape.dynamic_shared, scratch_memory(shape)
+    )
 
 
 def check_config(

@@ -17,7 +17,7 @@ from tilegen.dtypes import DType
 from tilegen.numpy_types import Array
 from tilegen.program import LaunchShape, Program
 from tilegen.render.view import ParameterView
-from tilegen.runtime.config import LaunchConfig
+from tilegen.runtime.config import launch_config
 from tilegen.runtime.launch import Kernel, gpu
 from tilegen.runtime.layout import Bytes
 from tilegen.runtime.outcome import (
@@ -167,17 +167,17 @@ def prepare(
     formats = [_format(p, shape, program) for p in shape.parameters]
     kernel = Kernel(compiled, shape.entry, formats)
     values = [
-        _value(parameter_value(p, program, arguments, addresses), f)
+        0 if p.kind == "scratch" else _value(parameter_value(p, program, arguments, addresses), f)
         for p, f in zip(shape.parameters, formats, strict=True)
     ]
-    config = LaunchConfig((shape.blocks, 1, 1), (shape.threads, 1, 1), shape.dynamic_shared)
+    config = launch_config(shape)
     device = int(cupy.cuda.Device().id)
     return shape, lambda: kernel(config, values, device=device)
 
 
 def _format(parameter: ParameterView, shape: LaunchShape, program: Program) -> str:
     match parameter.kind:
-        case "pointer":
+        case "pointer" | "scratch":
             return POINTER
         case "scalar":
             dtype = next(s.dtype for s in program.kernel.scalars if s.name == parameter.key)

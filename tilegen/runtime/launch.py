@@ -128,7 +128,8 @@ class Kernel:
     ) -> None:
         """Launch, without waiting for the end. An empty grid launches nothing.
 
-        `values` are pointers and scalars, as `formats` has them; `stream` is CuPy's current one if None.
+        `values` are pointers and scalars, as `formats` has them, with any number for a pointer to scratch memory;
+        `stream` is CuPy's current one if None.
         Raises LaunchError and, without a GPU, ToolchainMissing.
         """
         check_config(
@@ -148,6 +149,9 @@ class Kernel:
                 loaded.shared = config.dynamic_shared_bytes
             if stream is None:
                 stream = cupy.cuda.get_current_stream().ptr
+            memory = None
+            if config.scratch is not None:
+                memory, values = config.scratch.allocate(cupy, stream, values)
             parameters = self.packer.pack(values)
             try:
                 cupy.cuda.driver.launchKernel(
@@ -163,6 +167,7 @@ class Kernel:
                 raise LaunchError(
                     f"the driver refused to launch '{self.name}' as {config}: {error}"
                 ) from error
+            del memory  # back to the pool, for what comes later on this stream
 
     def launcher(
         self, config: LaunchConfig, device: int
@@ -176,7 +181,7 @@ class Kernel:
         loaded = self._loaded.get(device)
         if loaded is None or config.is_empty:
             raise ValueError(f"'{self.name}' was not launched as {config} on device {device} yet")
-        function, shared = loaded.function, config.dynamic_shared_bytes
+        function, shared, scratch = loaded.function, config.dynamic_shared_bytes, config.scratch
         (grid_x, grid_y, grid_z), (x, y, z) = config.grid, config.block
         current_device, current_stream = cupy.cuda.runtime.getDevice, cupy.cuda.get_current_stream
         driver_launch, refused = cupy.cuda.driver.launchKernel, cupy.cuda.driver.CUDADriverError
@@ -187,8 +192,12 @@ class Kernel:
             if current_device() == device:
                 try:
                     buffer, table = thread.slot
-                    pack_into(buffer, 0, *values)
                     where = current_stream().ptr if stream is None else stream
+                    if scratch is None:
+                        pack_into(buffer, 0, *values)
+                    else:
+                        _kept, filled = scratch.allocate(cupy, where, values)
+                        pack_into(buffer, 0, *filled)
                     driver_launch(function, grid_x, grid_y, grid_z, x, y, z, shared, where, table, 0)
                     return
                 except (AttributeError, struct.error, OverflowError, refused):

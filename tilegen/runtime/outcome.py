@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from functools import lru_cache
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -156,12 +157,18 @@ def place(
 
 
 def parameter_value(
-    parameter: ParameterView, program: Program, arguments: Arguments, addresses: Mapping[str, int]
+    parameter: ParameterView,
+    program: Program,
+    arguments: Arguments,
+    addresses: Mapping[str, int],
+    scratch: Mapping[str, int] = MappingProxyType({}),
 ) -> int | bytes:
-    """What is passed for one kernel parameter: a number, or a scalar's bytes."""
+    """What is passed for one kernel parameter: a number, or a scalar's bytes. `scratch`: addresses by name."""
     match parameter.kind:
         case "pointer":
             return addresses[parameter.key]
+        case "scratch":
+            return scratch[parameter.key]
         case "size":
             return arguments.sizes[parameter.key]
         case "stride":

@@ -28,6 +28,7 @@ from tilegen.sim import Fault, Launch, Memory, Report, load_module, simulate
 from tilegen.toolchain import Compiled
 
 SimulatedRun = Run
+_NOISE = 0xA5
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +113,8 @@ def simulate_buffers(
         if index is not None and index != shape.index:
             shape = replace(shape, index=index, entry=program.rendered.entry(shape.plan, index))
         compiled = compile_program(program, source, (shape.entry,) if alone else None)
-        values = [parameter_value(p, program, arguments, addresses) for p in shape.parameters]
+        scratch = allocate_scratch(memory, shape)
+        values = [parameter_value(p, program, arguments, addresses, scratch) for p in shape.parameters]
         limit = {} if max_instructions is None else {"max_instructions": max_instructions}
         report = simulate(
             load_module(compiled.ptx),
@@ -126,6 +128,19 @@ def simulate_buffers(
     contents = {pointer: memory.read(pointer) for pointer in arguments.buffers}
     written = {pointer: memory.written(pointer) for pointer in arguments.buffers}
     return BufferRun(shape, report, compiled, contents, written, addresses)
+
+
+def allocate_scratch(memory: Memory, shape: LaunchShape) -> dict[str, int]:
+    """Scratch memory of a launch, each part between guard zones of its own. What is not zeroed holds noise that the
+    kernel must not read before it has written it."""
+    return {
+        s.name: memory.allocate(
+            f"scratch {s.name}",
+            np.full(s.bytes, 0 if s.zeroed else _NOISE, np.uint8),
+            initialised=s.zeroed,
+        )
+        for s in shape.scratch
+    }
 
 
 def _lead(base: int, misalign: int) -> int:
