@@ -14,7 +14,6 @@ from tilegen.nest.scan import fast_axis, is_inclusive, memory_address
 from tilegen.plan.combine import ARGUMENTS, accumulator_type
 from tilegen.plan.conditions import aligned, index_conditions
 from tilegen.plan.model import AtLeast, AtMost, Condition, Multiple, Plan, Scratch, TileAxis
-from tilegen.plan.passes import level_of
 from tilegen.plan.scan_phase import CHUNK, WARP, Carrier, Carry, Loaded, Scan, Spread
 from tilegen.schedule.model import Schedule
 from tilegen.schedule.scan import follows
@@ -178,6 +177,12 @@ def carriers_of(nest: Nest) -> tuple[Carrier, ...]:
             )
         )
     return tuple(found)
+
+
+def level_of(node: Reduce) -> int:
+    """How many scans deep the terms of a scan are."""
+    inner = reductions_of([node.body])
+    return 1 + max(map(level_of, inner)) if inner else 0
 
 
 def _first(nest: Nest, node: Reduce) -> Expr:
