@@ -49,6 +49,13 @@ class Carrier:
     inclusive: Reduce | None
     exclusive: Reduce | None
 
+    @property
+    def node(self) -> Reduce:
+        """One of the reductions it is for: operator and types are the same."""
+        found = self.inclusive or self.exclusive
+        assert found is not None
+        return found
+
 
 @dataclass(frozen=True, slots=True)
 class Spread:
