@@ -16,9 +16,9 @@ from tilegen.diagnostics import Diagnostic, SpecError
 from tilegen.nest.build import (
     compile_time,
     nest_over,
+    not_yet,
     require_computable,
     require_memories,
-    not_yet,
 )
 from tilegen.nest.family import reductions_of
 from tilegen.nest.lets import free_names, inline_lets, substitute_axes
@@ -43,7 +43,9 @@ from tilegen.spec import (
 Ranges = tuple[tuple[Expr, Expr], ...]
 
 
-def reduce_nest(kernel: Kernel, constants: Mapping[str, int] | None = None, keep: frozenset[str] = frozenset()) -> Nest:
+def reduce_nest(
+    kernel: Kernel, constants: Mapping[str, int] | None = None, keep: frozenset[str] = frozenset()
+) -> Nest:
     """The nest of `kernel`, unit axes dropped and neighbouring ones merged but for those in `keep`.
 
     Raises SpecError: TG0701 (what cannot be generated yet), TG0702 (assignments without a shared space).
@@ -101,11 +103,15 @@ class _Space:
             bound = {a.name for a in outer.axes}
             for inner in walk(outer.body):
                 if isinstance(inner, Reduce) and free_names(inner) & bound:
-                    raise SpecError([not_yet(
-                        f"`{inner.op.value}` for each element of `{outer.op.value}` cannot be generated yet",
-                        inner.span,
-                        "write the inner reduction to an output of a kernel of its own",
-                    )])
+                    raise SpecError(
+                        [
+                            not_yet(
+                                f"`{inner.op.value}` for each element of `{outer.op.value}` cannot be generated yet",
+                                inner.span,
+                                "write the inner reduction to an output of a kernel of its own",
+                            )
+                        ]
+                    )
 
     def _parallel(self, reductions: tuple[Reduce, ...]) -> tuple[Axis, ...]:
         """Axes that every reduction may depend on; what is left of each assignment must run along a row."""
@@ -235,7 +241,9 @@ class _Space:
 
 
 def _renamed(node: Reduce, axes: tuple[Axis, ...]) -> Reduce:
-    names = {old.name: sym(new.name) for old, new in zip(node.axes, axes, strict=True) if old.name != new.name}
+    names = {
+        old.name: sym(new.name) for old, new in zip(node.axes, axes, strict=True) if old.name != new.name
+    }
     return replace(
         node,
         axes=tuple(replace(a, span=old.span) for a, old in zip(axes, node.axes, strict=True)),

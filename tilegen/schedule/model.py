@@ -53,6 +53,10 @@ class Rows:
     def threads(self) -> int:
         return self.along * self.beside
 
+    def chunk(self, vector: int) -> int:
+        """Points of a row that a team takes at once."""
+        return self.along * self.items * (1 if self.across else vector)
+
     def describe(self) -> str:
         words = [f"{self.along} threads a row", f"{self.beside} rows a block"]
         words += ["in registers"] if self.whole else []
