@@ -24,8 +24,9 @@ from tilegen.render.names import kernel_identifier
 from tilegen.render.view import ParameterView
 from tilegen.schedule.auto import auto_schedule, short_sizes
 from tilegen.schedule.complete import complete, named_axes
+from tilegen.schedule.complete_rows import complete_rows
 from tilegen.schedule.model import Schedule
-from tilegen.schedule.reduce import complete_rows, reduce_schedules
+from tilegen.schedule.reduce import reduce_schedules
 from tilegen.spec import Bounds, IndexType, Kernel, ScheduleSpec
 from tilegen.target import Target
 
@@ -220,9 +221,9 @@ def plan_rows(
     """Plans of a kernel of the reduce family: with `sizes`, first one made for them."""
     general = reduce_nest(kernel, constants)
     if schedule is not None:
-        chosen = complete_rows(reduce_nest(kernel, constants, named_axes(schedule)), schedule, target)
         nest = reduce_nest(kernel, constants, named_axes(schedule))
-        return reduce_variants(nest, (chosen,), target, f"{stem}_{_label(chosen.name)}"), chosen
+        written = complete_rows(nest, schedule, target)
+        return reduce_variants(nest, written, target, f"{stem}_{_label(schedule.name)}"), written[0]
     if sizes is None:
         schedules = reduce_schedules(general, target)
         return reduce_variants(general, schedules, target, f"{stem}_auto"), schedules[0]

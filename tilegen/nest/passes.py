@@ -52,6 +52,11 @@ def point_stores(nest: Nest) -> tuple[Store, ...]:
     return tuple(s for s in nest.stores if s not in along)
 
 
+def walked_again(nest: Nest) -> bool:
+    """Whether a row is walked more than once: for reductions of several levels, or for outputs along it."""
+    return len({(s.level, s.row) for s in passes(nest, False)}) > len(nest.rows)
+
+
 def _row_names(nest: Nest, reduced: set[str]) -> set[str]:
     return {n for n, value in nest.axis_values.items() if symbols(value) & reduced} | reduced
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import permutations
 
-from tilegen.algebra import Expr, substitute, sym
+from tilegen.algebra import Expr, substitute, sym, symbols
 from tilegen.diagnostics import Diagnostic, SpecError
 from tilegen.nest.build import (
     compile_time,
@@ -60,8 +60,17 @@ def reduce_nest(
     rows = tuple(tuple(a.name for a in row.axes) for row in space.rows)
     axes = (*space.parallel, *(a for row in space.rows for a in row.axes))
     nest = nest_over(kernel, values, axes, written, named, tuple(n for row in rows for n in row))
-    nest = replace(nest, rows=rows, row_of=dict(space.row_of))
+    called = {old: nest.axis_values[new] for old, new in space.called.items() if old not in nest.axis_values}
+    nest = replace(nest, rows=rows, row_of=dict(space.row_of), axis_values={**nest.axis_values, **called})
+    keep = keep | {space.called[name] for name in keep if name in space.called}
     return merge_axes(drop_unit_axes(nest, keep), keep)
+
+
+def axis_called(nest: Nest, name: str) -> str:
+    """The nest's axis for an axis of the spec, which may be one with another: `k` of `max[k](x[i, k])` with `j`."""
+    if any(a.name == name for a in nest.axes) or name not in nest.axis_values:
+        return name
+    return next(iter(symbols(nest.axis_values[name]) & {a.name for a in nest.axes}), name)
 
 
 @dataclass(slots=True)
@@ -84,6 +93,8 @@ class _Space:
         self.names = {a.name for a in self.parallel}
         self.rows: list[_Row] = []
         self.row_of: dict[Reduce, int] = {}
+        # What the axes of reductions are called in the spec, and what they are one with.
+        self.called: dict[str, str] = {}
         self._rewritten: dict[Value, Value] = {}
         rests = [tuple(a for a in s.axes if a.name not in self.names) for s in self.assigns]
         for assign, rest in zip(self.assigns, rests, strict=True):
@@ -208,6 +219,8 @@ class _Space:
             best = (0, len(self.rows) - 1, _renamed(node, fresh))
         _, number, placed = best
         self.rows[number].reads |= set(_own_reads(placed.body))
+        for old, new in zip(node.axes, placed.axes, strict=True):
+            self.called.setdefault(old.name, new.name)
         self.row_of[placed] = number
         return placed
 

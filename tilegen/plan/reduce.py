@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tilegen.algebra import Expr, ceil_div, expr, minimum, sym
+from tilegen.diagnostics import SpecError
 from tilegen.dtypes import I64, U32, DType, Struct
 from tilegen.nest.affine import Run, step_along
 from tilegen.nest.model import Access, Nest
@@ -24,6 +25,7 @@ from tilegen.plan.model import (
     TileAxis,
     Walk,
 )
+from tilegen.plan.problems import not_along
 from tilegen.schedule.model import Rows, Schedule
 from tilegen.spec import Reduce
 from tilegen.target import Target
@@ -36,12 +38,14 @@ def plan_reduce(nest: Nest, schedule: Schedule, target: Target, name: str) -> Pl
     """Lower one schedule of a nest with reductions."""
     rows = schedule.rows
     assert rows is not None
-    runs = tuple(_run(nest, rows, schedule.vector, row) for row in range(len(nest.rows)))
+    runs = tuple(_run(nest, rows, schedule.item_width, row) for row in range(len(nest.rows)))
     steps = passes(nest, rows.whole)
     phases: list[Phase] = []
     for level in range(1 + max(step.level for step in steps)):
         here = [step for step in steps if step.level == level]
-        phases += [Walk(step, _lanes(runs[step.row]), _widths(nest, step, runs[step.row])) for step in here]
+        phases += [
+            Walk(step, _lanes(runs[step.row]), _widths(nest, schedule, step, runs[step.row])) for step in here
+        ]
         found = tuple(r for step in here for r in step.reductions)
         if found:
             later = any(step.level > level for step in steps)
@@ -49,10 +53,11 @@ def plan_reduce(nest: Nest, schedule: Schedule, target: Target, name: str) -> Pl
     once = point_stores(nest)
     if once:
         accesses = [s.access for s in once]
-        widths = _along(nest, accesses, runs[0]) if rows.across else ()
+        widths = _along(nest, schedule, accesses, runs[0]) if rows.across else ()
         phases.append(PointStores(once, _lanes(runs[0] if rows.across else None), widths))
-    parts = parts_of(nest, rows, schedule.vector)
-    total, block = row_count(nest), rows.beside * (schedule.vector if rows.across else 1)
+    require_along(nest, schedule, phases)
+    parts = parts_of(nest, rows, schedule.item_width)
+    total, block = row_count(nest), rows.beside * (schedule.item_width if rows.across else 1)
     blocks = ceil_div(total, block)
     tiles = [TileAxis(ROWS, total, block, blocks, ragged=not _divides(total, block))]
     if parts is not None:
@@ -87,6 +92,34 @@ def _divides(total: Expr, block: int) -> bool:
     return block == 1 or (total.constant is not None and total.constant % block == 0)
 
 
+def require_along(nest: Nest, schedule: Schedule, phases: list[Phase]) -> None:
+    """Every tensor that a user wants in vectors lies along the run, or is one element for all of it. Raises TG0607."""
+    if not schedule.writes("vector"):
+        return
+    for phase in phases:
+        if not isinstance(phase, Walk | PointStores) or phase.sweep.run is None:
+            continue
+        accesses = [s.access for s in (phase.step.stores if isinstance(phase, Walk) else phase.stores)]
+        accesses += [nest.loads[r] for r in phase.step.reads] if isinstance(phase, Walk) else []
+        wide = [a for a in accesses if schedule.width_of(nest.pointer(a.pointer).tensor) > 1]
+        wrong = [a for a in wide if a.checked or step_along(nest, a, phase.sweep.run) is None]
+        if wrong:
+            refused = {nest.pointer(a.pointer).tensor for a in wrong}
+            others = dict.fromkeys(nest.pointer(a.pointer).tensor for a in wide)
+            raise SpecError(
+                [
+                    not_along(
+                        nest,
+                        wrong[0],
+                        phase.sweep.run.fast,
+                        schedule,
+                        stageable=False,
+                        others=[t for t in others if t not in refused],
+                    )
+                ]
+            )
+
+
 def _run(nest: Nest, rows: Rows, width: int, row: int) -> Run | None:
     """The neighbouring elements of one item."""
     axis = fast_axis(nest, rows.across, row)
@@ -98,17 +131,24 @@ def _lanes(run: Run | None) -> Sweep:
     return Sweep(digits=(), loops=(), coordinates=(), limits=(), run=run, lanes=lanes)
 
 
-def _widths(nest: Nest, step: Pass, run: Run | None) -> tuple[tuple[Access, int], ...]:
-    return _along(nest, [*(nest.loads[r] for r in step.reads), *(s.access for s in step.stores)], run)
+def _widths(nest: Nest, schedule: Schedule, step: Pass, run: Run | None) -> tuple[tuple[Access, int], ...]:
+    return _along(
+        nest, schedule, [*(nest.loads[r] for r in step.reads), *(s.access for s in step.stores)], run
+    )
 
 
-def _along(nest: Nest, accesses: list[Access], run: Run | None) -> tuple[tuple[Access, int], ...]:
+def _along(
+    nest: Nest, schedule: Schedule, accesses: list[Access], run: Run | None
+) -> tuple[tuple[Access, int], ...]:
     """The accesses that neighbours along the run make to neighbours in memory, with their width."""
     found = {}
     for access in accesses if run is not None else ():
         step = step_along(nest, access, run) if run is not None and not access.checked else None
-        if step is not None and step.step == 1 and not isinstance(nest.pointer(access.pointer).dtype, Struct):
+        pointer = nest.pointer(access.pointer)
+        if step is not None and step.step == 1 and not isinstance(pointer.dtype, Struct):
             assert run is not None
+            if schedule.width_of(pointer.tensor) == 1:
+                continue
             found[access] = run.width
     return tuple(found.items())
 
@@ -123,7 +163,7 @@ def _conditions(nest: Nest, schedule: Schedule, rows: Rows, phases: list[Phase])
                 aligned_access(nest, access, run, access.address, found)
     if rows.whole:
         for row in range(len(nest.rows)):
-            length, most = row_length(nest, row), rows.chunk(schedule.vector)
+            length, most = row_length(nest, row), rows.chunk(schedule.item_width)
             if length.constant is None or length.constant > most:
                 found[AtMost(length, most)] = None
     return tuple(found)

@@ -47,11 +47,11 @@ def _row_label(schedule: Schedule) -> str:
     rows = schedule.rows
     assert rows is not None
     if rows.whole:
-        return f"upto{rows.chunk(schedule.vector)}"
+        return f"upto{rows.chunk(schedule.item_width)}"
     return "long"
 
 
 def _any_row(schedule: Schedule) -> Schedule:
     """The same teams, one element at a time, for rows of any length."""
     assert schedule.rows is not None
-    return replace(schedule, vector=1, rows=replace(schedule.rows, whole=False))
+    return replace(schedule, vector=1, vector_of=(), rows=replace(schedule.rows, whole=False))

@@ -23,7 +23,7 @@ class RowScope:
         rows = scope.plan.schedule.rows
         assert rows is not None
         self.rows: Rows = rows
-        self.width = scope.plan.schedule.vector
+        self.width = scope.plan.schedule.item_width
         self.known: dict[Value, str] = {}
         self.kept: dict[Read, str] = {}
         self.shared: list[SharedView] = []
@@ -83,7 +83,7 @@ class RowScope:
 
     def setup(self) -> list[tuple[str, str]]:
         """(name, definition) pairs, each used by later ones."""
-        scope, rows = self.scope, self.rows
+        rows = self.rows
         lines = [(self.thread, f"const int {self.thread} = static_cast<int>(threadIdx.x);")]
         first, second = ("/", "%") if rows.across else ("%", "/")
         if rows.along > 1:

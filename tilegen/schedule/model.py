@@ -99,6 +99,11 @@ class Schedule:
     def width_of(self, tensor: str) -> int:
         return dict(self.vector_of).get(tensor, self.vector)
 
+    @property
+    def item_width(self) -> int:
+        """Elements of one item of a row: the width of the tensors that have one."""
+        return max([self.vector, *(w for _, w in self.vector_of)])
+
     def stage_of(self, tensor: str) -> Stage | None:
         return next((s for s in self.stages if s.tensor == tensor), None)
 

@@ -13,10 +13,9 @@ from tilegen.algebra import Expr, evaluate, symbols
 from tilegen.dtypes import Struct
 from tilegen.nest.affine import Run, memory_order, step_along
 from tilegen.nest.model import Access, Nest
-from tilegen.nest.passes import passes, row_stores
+from tilegen.nest.passes import passes, row_stores, walked_again
 from tilegen.nest.rows import fast_axis, main_access, row_count, row_length
 from tilegen.schedule.model import Rows, Schedule
-from tilegen.spec import ScheduleSpec
 from tilegen.target import Target
 
 _VECTOR_BYTES = 16
@@ -98,7 +97,7 @@ class _Chooser:
     @property
     def revisits(self) -> bool:
         """Whether a row is walked more than once."""
-        return len({(s.level, s.row) for s in passes(self.nest, False)}) > 1
+        return walked_again(self.nest)
 
     def registers(self, width: int) -> int:
         """Registers that one item of a row takes while it stays."""
@@ -216,8 +215,3 @@ class _Chooser:
             if found is not None:
                 yield found
         yield self.streamed(None, width, None)
-
-
-def complete_rows(nest: Nest, written: ScheduleSpec, target: Target) -> Schedule:
-    """The schedule a user wrote for a nest with reductions."""
-    raise NotImplementedError
