@@ -21,7 +21,7 @@ from tilegen.algebra import ZERO, Expr, sym, xor
 from tilegen.dtypes import DType
 from tilegen.nest.affine import Run
 from tilegen.nest.model import Access, Nest, Store
-from tilegen.plan.passes import Pass
+from tilegen.nest.passes import Pass
 from tilegen.plan.scan_phase import Scan
 from tilegen.schedule.model import Schedule
 from tilegen.spec import Reduce
