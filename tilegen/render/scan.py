@@ -36,7 +36,7 @@ class _ScanPrinter:
         for level in range(self.phase.levels):
             here = [t for t in names.totals if t.carrier.level == level]
             parts.append(self._terms(level, here))
-            parts.append(self._before(here))
+            parts.append(self._before(here, level == 0))
             if self.look_back:
                 parts.append(self._look_back(here))
         parts.append(self._write())
@@ -329,7 +329,7 @@ class _ScanPrinter:
 
     # What came before
 
-    def _before(self, totals: list[Total]) -> PartView:
+    def _before(self, totals: list[Total], first: bool) -> PartView:
         """The total of everything before each warp, and of the tile."""
         names, spread, lines = self.names, self.spread, list[str]()
         column, per_column = names.at_column, names.per_column()
@@ -350,7 +350,7 @@ class _ScanPrinter:
         store = names.columns(store) if spread.across is not None else guarded(f"{names.lane} == 0", store)
         if not self.look_back:
             half = f"static_cast<int>({names.start} / {names.tile} % 2)"
-            lines.append(f"const int {names.half} = {half};")
+            lines += [f"const int {names.half} = {half};"] if first else []
         lines += [*store, "__syncthreads();"]
         chain: list[str] = []
         for t in totals:

@@ -47,11 +47,8 @@ class Total:
                 return f"maximum({a}, {b})"
             case Reduction.MIN:
                 return f"minimum({a}, {b})"
-            case Reduction.ANY:
-                return f"{a} || {b}"
-            case Reduction.ALL:
-                return f"{a} && {b}"
             case _:
+                # Not `||` and `&&`: those would leave out shuffles of the right-hand side.
                 return f"{self.operator}::of({a}, {b})"
 
 
