@@ -121,7 +121,7 @@ def simulate(
             )
     context.finish()
     accesses = tuple(counts for pc in sorted(context.counted) for counts in context.counted[pc]())
-    counters = total(accesses, machine.barrier_count, machine.warp_instructions, machine.thread_instructions)
+    counters = total(accesses, machine.barriers.count, machine.warp_instructions, machine.thread_instructions)
     return Report(tuple(context.log), counters, accesses, machine.thread_instructions)
 
 
