@@ -182,21 +182,20 @@ class ScanScope:
 
     def within(self, first: Expr, limit: Expr, whole: bool = False) -> str:
         """The condition that a neighbour (`whole`: all of the item) is one of the points `first <= … < limit`."""
-        spread, index, width = self.spread, self.scope.index, self.spread.width
-        moved = width > 1 and not whole
-        found = []
-        j = self.axis
-        if moved and spread.across is None:
-            j = self.scope.symbol(f"@at_{spread.axis}")
+        spread, index, width, found = self.spread, self.scope.index, self.spread.width, list[str]()
+        along = spread.across is None
+        # Where items are whole or nothing, one comparison serves all neighbours.
+        moved = width > 1 and not whole and self.ends(first, limit)
+        near = self.scope.symbol(f"@at_{self.fast}") if moved else self.scope.names.user(self.fast)
+        several = whole and self.ends(first, limit)
+        j = near if along else self.axis
         if first.terms:
             found.append(f"{j} >= {index(first, 1)}")
         if limit != self.extent or spread.axis in self.phase.guards:
-            several = whole and width > 1 and spread.across is None and self.ends(first, limit)
-            found.append(f"{j} + {width} <= {index(limit)}" if several else f"{j} < {index(limit)}")
-        if spread.across is not None and spread.across in self.phase.guards:
-            c = self.scope.symbol(f"@at_{spread.across}") if moved else self.scope.names.user(spread.across)
-            extent = index(self.scope.nest.axis(spread.across).extent)
-            found.append(f"{c} + {width} <= {extent}" if whole and self.phase.tail else f"{c} < {extent}")
+            found.append(f"{j} + {width} <= {index(limit)}" if along and several else f"{j} < {index(limit)}")
+        if not along and self.fast in self.phase.guards:
+            extent = index(self.scope.nest.axis(self.fast).extent)
+            found.append(f"{near} + {width} <= {extent}" if several else f"{near} < {extent}")
         if self.phase.row is not None and self.phase.row in self.phase.guards:
             found.append(self.scope.guard(self.phase.row))
         return " && ".join(found)

@@ -50,7 +50,7 @@ _VECTOR_BYTES = 16
 # Of the widest element, per thread and tile: enough in flight with five blocks per multiprocessor.
 _BYTES_PER_THREAD = 64
 _MOST_ITEMS = 32
-# One element per step is a warp scan per element: fewer of them, and rows of a warp still fill whole sectors.
+# Bytes take a register each once they are terms; one element per step takes a warp scan per element.
 _MOST_SINGLE_ITEMS = 16
 _SEGMENT = 128
 # Lanes across need this many neighbouring columns to be worth it.
@@ -95,9 +95,9 @@ class _Chooser:
         follow = _following(self.nest, self.axis)
         size = max((_size(self.nest, a) for a in follow or _accesses(self.nest)), default=4)
         width = self._width(follow, self.axis, _VECTOR_BYTES // min(_VECTOR_BYTES, size))
-        most = _MOST_ITEMS if width > 1 else _MOST_SINGLE_ITEMS
+        most = _MOST_ITEMS if width > 1 and size > 1 else _MOST_SINGLE_ITEMS
         steps = max(1, min(_BYTES_PER_THREAD // (width * size), most // width))
-        along, length, rows = _THREADS, self.extent(self.axis), self.others(self.axis)
+        along, length = _THREADS, self.extent(self.axis)
         if length is not None:
             side = min(_WARP, -(-_SEGMENT // (width * size)))
             along = min(_THREADS, max(_power(-(-length // (width * steps))), _power(side)))
