@@ -145,7 +145,9 @@ class _Unifier:
             node,
             f"`{node.op.value}` over a range that is no prefix and no suffix cannot be generated yet",
             f"{fact}; a prefix is `0..=j` or `0..j`, a suffix `j..N` or `j + 1..N`",
-            "write a prefix to an output, and take differences of it in a second kernel",
+            "write a prefix to an output, and take differences of it in a second kernel"
+            if node.op in (Reduction.SUM, Reduction.COUNT, Reduction.MEAN)
+            else "write out the terms of the window, as in `maximum(x[j - 1], x[j])`",
         )
 
 
@@ -198,7 +200,7 @@ def _reaches(end: Expr, other: Expr, forward: bool, values: Mapping[str, int]) -
 def memory_address(access: Access, axis: str, width: int) -> Expr:
     """The address of an access that is walked against its order in memory, as one that is walked along it: over items of
     `width` neighbours counted from the other end. Other addresses stay."""
-    if coefficient(access, axis) != -1:
+    if coefficient(access, axis) != -ONE:
         return access.address
     return substitute(access.address, {axis: width - 1 - sym(axis)})
 

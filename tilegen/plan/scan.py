@@ -6,16 +6,19 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from tilegen.algebra import ONE, ZERO, Expr, ceil_div, expr, substitute
-from tilegen.dtypes import U32, U64
-from tilegen.nest.affine import coefficient, depends_on
+from tilegen.diagnostics import SpecError
+from tilegen.dtypes import U32, U64, Struct
+from tilegen.nest.affine import Run, coefficient, depends_on, step_along
 from tilegen.nest.family import reductions_of
 from tilegen.nest.model import Access, Nest
 from tilegen.nest.scan import fast_axis, is_inclusive, memory_address
 from tilegen.plan.combine import ARGUMENTS, accumulator_type
 from tilegen.plan.conditions import aligned, index_conditions
 from tilegen.plan.model import AtLeast, AtMost, Condition, Multiple, Plan, Scratch, TileAxis
+from tilegen.plan.problems import not_along
 from tilegen.plan.scan_phase import CHUNK, WARP, Carrier, Carry, Loaded, Scan, Spread
 from tilegen.schedule.model import Schedule
+from tilegen.schedule.problems import members_of_several_types
 from tilegen.schedule.scan import follows
 from tilegen.spec import Binary, BinaryOp, Read, Reduce, Value, Where, children
 from tilegen.target import Target
@@ -26,7 +29,8 @@ _MULTIPROCESSORS = 132
 
 
 def plan_scan(nest: Nest, schedule: Schedule, target: Target, name: str) -> tuple[Plan, ...]:
-    """Plans in order of preference; the last one has no conditions."""
+    """Plans in order of preference; the last one has no conditions. Raises SpecError: TG0604, TG0607."""
+    require_vectors(nest, schedule)
     found: list[Plan] = []
     for scalar in (False, True):
         used = _single(schedule, nest) if scalar else schedule
@@ -51,6 +55,31 @@ def _single(schedule: Schedule, nest: Nest) -> Schedule:
         return replace(schedule, vector=1, vector_of=())
     tile = tuple((a, spread.beside if a == spread.across else t) for a, t in schedule.tile)
     return replace(schedule, vector=1, vector_of=(), tile=tile)
+
+
+def require_vectors(nest: Nest, schedule: Schedule) -> None:
+    """Every width that is written must be possible for some sizes."""
+    if schedule.span("vector") is None:
+        return
+    fast = spread_of(nest, schedule).run.fast
+    accesses = dict.fromkeys((*(s.access for s in nest.stores), *nest.load_accesses()))
+    wide = [a for a in accesses if schedule.width_of(nest.pointer(a.pointer).tensor) > 1]
+    wrong = [a for a in wide if not _possible(nest, a, fast, schedule)]
+    if not wrong:
+        return
+    refused = {nest.pointer(a.pointer).tensor for a in wrong}
+    others = [t for t in dict.fromkeys(nest.pointer(a.pointer).tensor for a in wide) if t not in refused]
+    if isinstance(nest.pointer(wrong[0].pointer).dtype, Struct):
+        raise SpecError([members_of_several_types(nest, wrong[0], schedule, others)])
+    raise SpecError([not_along(nest, wrong[0], fast, schedule, stageable=False, others=others)])
+
+
+def _possible(nest: Nest, access: Access, fast: str, schedule: Schedule) -> bool:
+    """Whether neighbours along `fast` are side by side, or one element, for some sizes."""
+    if access.checked or isinstance(nest.pointer(access.pointer).dtype, Struct):
+        return False
+    width = schedule.width_of(nest.pointer(access.pointer).tensor)
+    return step_along(nest, access, Run(((fast, width),), width), memory_address(access, fast, width)) is not None
 
 
 def spread_of(nest: Nest, schedule: Schedule) -> Spread:
@@ -262,7 +291,7 @@ def _width(nest: Nest, access: Access, schedule: Schedule, spread: Spread) -> in
 
 def is_mirrored(access: Access, axis: str) -> bool:
     """Whether an access comes to the end of an item first, in the order of the walk."""
-    return coefficient(access, axis) == -1
+    return coefficient(access, axis) == -ONE
 
 
 # Conditions and scratch memory

@@ -194,7 +194,7 @@ def parallel_row(nest: Nest) -> str | None:
 def complete_scan(nest: Nest, written: ScheduleSpec, target: Target) -> Schedule:
     """The schedule `written` (single values only) with what it leaves open filled in from `auto`.
 
-    Raises SpecError: TG0602, TG0603, TG0605, TG0617, TG0618, each at its directive's span.
+    Raises SpecError: TG0602, TG0603, TG0605, TG0631, TG0632, each at its directive's span.
     """
     found: list[Diagnostic] = []
     tile: dict[str, int] = {}
@@ -263,7 +263,10 @@ def _completed(nest: Nest, schedule: Schedule, item: int, auto: Schedule, target
     fast = fast_axis(nest)
     across = fast if fast != axis and (fast in named or not (named or tile or threads)) else None
     for access in _accesses(nest):
-        if schedule.width_of(nest.pointer(access.pointer).tensor) * _size(nest, access) > _VECTOR_BYTES:
+        pointer = nest.pointer(access.pointer)
+        if isinstance(pointer.dtype, Struct):
+            continue
+        if schedule.width_of(pointer.tensor) * pointer.dtype.size > _VECTOR_BYTES:
             raise SpecError([wider_than_an_instruction(nest, access, schedule)])
     chosen = dict(auto.threads)
     if across is not None:
@@ -274,7 +277,7 @@ def _completed(nest: Nest, schedule: Schedule, item: int, auto: Schedule, target
         threads = {axis: along, across: columns}
     else:
         row = named[0] if named else None
-        beside = max(threads.get(row, 1), tile.get(row, 1)) if row is not None else 1
+        beside = threads.get(row) or tile.get(row, 1) if row is not None else 1
         along = threads.get(axis) or _default_along(tile.get(axis), item, beside)
         steps = tile.get(axis, along * item * max(1, 16 // item)) // (along * item)
         wanted = {axis: along * max(steps, 1) * item} | ({row: beside} if row is not None else {})

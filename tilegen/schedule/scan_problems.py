@@ -1,4 +1,4 @@
-"""What is told of a schedule that a scan cannot honour: TG0617, TG0618."""
+"""What is told of a schedule that a scan cannot honour: TG0631, TG0632."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ def not_for_scans(directive: Directive) -> Diagnostic:
         case _:
             raise AssertionError(f"{directive} is for scans too")
     return Diagnostic(
-        "TG0617",
+        "TG0631",
         f"`{word}` has no meaning for a scan",
         directive.span,
         notes=(fact,),
-        helps=("leave it out; `threads`, `tile`, `vector`, `index`, `hint`, `max_registers`, `min_blocks` can be used",),
+        helps=(f"leave `{word}` out",),
     )
 
 
@@ -71,7 +71,7 @@ def rows_unlike_threads(schedule: Schedule, axis: str, points: int, wanted: int)
         axis,
         f"`{word} {axis} = {points}` does not fit the other directives",
         "`tile` and `threads` name as many rows: each is computed by threads of its own",
-        f"use `{axis} = {wanted}`",
+        f"use `{axis} = {wanted}` in `{word}`",
         word,
     )
 
@@ -91,7 +91,7 @@ def several_row_axes(schedule: Schedule, axis: str, named: Sequence[str]) -> Dia
 def whole_warps(schedule: Schedule, total: int, target: Target) -> Diagnostic:
     limit = target.max_threads_per_block
     return Diagnostic(
-        "TG0618",
+        "TG0632",
         f"a block of {total} threads cannot scan",
         schedule.span("threads") or schedule.span("tile"),
         notes=(f"a block has whole warps of 32 threads, at most {limit}",),
@@ -103,4 +103,4 @@ def _shape(
     schedule: Schedule, axis: str, message: str, fact: str, action: str, word: str = "threads"
 ) -> Diagnostic:
     span = schedule.span(word, axis) or schedule.span("threads") or schedule.span("tile")
-    return Diagnostic("TG0618", message, span, notes=(fact,), helps=(action,))
+    return Diagnostic("TG0632", message, span, notes=(fact,), helps=(action,))
