@@ -70,7 +70,9 @@ def judge(
 def right() -> Callable[..., Judgement]:
     """Runs a kernel and asserts that nothing is wrong."""
 
-    def run(text: str, sizes: Sizes, arrays: Mapping[str, Array] | None = None, fitted: bool = False) -> Judgement:
+    def run(
+        text: str, sizes: Sizes, arrays: Mapping[str, Array] | None = None, fitted: bool = False
+    ) -> Judgement:
         found = judge(program_of(text, sizes if fitted else None), sizes, arrays)
         assert found.text == "", f"{text}\nat {dict(sizes)}\n{found.text}"
         return found

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from tests.scan.conftest import Judgement, judge, program_of
+from .conftest import Judgement, judge, program_of
 from tilegen.numpy_types import Array
 
 Right = Callable[..., Judgement]
@@ -55,13 +55,17 @@ def test_bools(right: Right) -> None:
 
 
 def test_a_few_rows(right: Right) -> None:
-    text = """kernel rows(A, B, C) {
+    text = (
+        """kernel rows(A, B, C) {
         in  x: f32[A, B, C] pitch 64B
         out y, z: f32[A, B, C]
         y[a, b, j] = sum[k in 0..=j](x[a, b, k])
         z[a, b, j] = x[a, b, j] - max[k in 0..j](x[a, b, k]) + sum[k in 0..j](x[a, b, k]) for j in 1..C
         schedule s { threads j = 64; tile j = 128; vector y = 2 }
-    }""".replace("        y[a, b, j] = sum[k in 0..=j](x[a, b, k])\n", "").replace("out y, z", "out z").replace("y = 2", "z = 2")
+    }""".replace("        y[a, b, j] = sum[k in 0..=j](x[a, b, k])\n", "")
+        .replace("out y, z", "out z")
+        .replace("y = 2", "z = 2")
+    )
     assert right(text, {"A": 2, "B": 3, "C": 1000}).plan.endswith("_long")
 
 

@@ -45,7 +45,9 @@ def test_ranges(range_: str, length: int, right: Right) -> None:
         right(CUMSUM.format(type="f32", range=range_, schedule=SCHEDULES[schedule]), {"R": 3, "C": length})
 
 
-@pytest.mark.parametrize("type_", ["f16", "bf16", "f64", "i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64"])
+@pytest.mark.parametrize(
+    "type_", ["f16", "bf16", "f64", "i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64"]
+)
 def test_types(type_: str, right: Right) -> None:
     for sizes in ({"R": 3, "C": 100}, {"R": 2, "C": 512}):
         right(CUMSUM.format(type=type_, range="0..=j", schedule=""), sizes, fitted=True)

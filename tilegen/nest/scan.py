@@ -29,9 +29,7 @@ from tilegen.nest.model import Access, Nest
 from tilegen.spec import Axis, Binary, BinaryOp, Cast, IndexValue, Kernel, Reduce, Reduction, Value
 
 
-def scan_nest(
-    kernel: Kernel, constants: Mapping[str, int] | None = None, keep: Collection[str] = ()
-) -> Nest:
+def scan_nest(kernel: Kernel, constants: Mapping[str, int] | None = None, keep: Collection[str] = ()) -> Nest:
     """The nest of `kernel`, unit axes dropped and neighbouring ones merged but for the scanned one and those in `keep`.
 
     Raises SpecError: TG0701 (no prefix and no suffix of a row), TG0702, TG0703, TG0704.

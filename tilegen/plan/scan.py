@@ -79,7 +79,10 @@ def _possible(nest: Nest, access: Access, fast: str, schedule: Schedule) -> bool
     if access.checked or isinstance(nest.pointer(access.pointer).dtype, Struct):
         return False
     width = schedule.width_of(nest.pointer(access.pointer).tensor)
-    return step_along(nest, access, Run(((fast, width),), width), memory_address(access, fast, width)) is not None
+    return (
+        step_along(nest, access, Run(((fast, width),), width), memory_address(access, fast, width))
+        is not None
+    )
 
 
 def spread_of(nest: Nest, schedule: Schedule) -> Spread:
@@ -137,7 +140,9 @@ def _plan(nest: Nest, schedule: Schedule, target: Target, name: str, carry: Carr
     conditions = _conditions(nest, phase)
     extent = nest.axis(spread.run.fast).extent
     whole = extent.constant is not None and extent.constant % spread.width == 0
-    phase = replace(phase, tail=spread.width > 1 and not whole and not _implied(extent, spread.width, conditions))
+    phase = replace(
+        phase, tail=spread.width > 1 and not whole and not _implied(extent, spread.width, conditions)
+    )
     return Plan(
         name=name,
         nest=nest,
@@ -239,7 +244,10 @@ def _along_walk(nest: Nest, lower: Expr, upper: Expr) -> Expr:
 def mirrored(nest: Nest) -> bool:
     """Whether rows are walked from their end."""
     name = nest.reduced[0]
-    return substitute(nest.axis_values[name], {name: ONE}) == substitute(nest.axis_values[name], {name: ZERO}) - 1
+    return (
+        substitute(nest.axis_values[name], {name: ONE})
+        == substitute(nest.axis_values[name], {name: ZERO}) - 1
+    )
 
 
 # What is read
@@ -273,9 +281,7 @@ def always(value: Value) -> Iterator[Value]:
     yield value
     if isinstance(value, Reduce):
         return
-    lazy = isinstance(value, Where) or (
-        isinstance(value, Binary) and value.op in (BinaryOp.AND, BinaryOp.OR)
-    )
+    lazy = isinstance(value, Where) or (isinstance(value, Binary) and value.op in (BinaryOp.AND, BinaryOp.OR))
     for n, child in enumerate(children(value)):
         if not (lazy and n > 0):
             yield from always(child)
@@ -331,7 +337,8 @@ def _scratch(nest: Nest, phase: Scan) -> Iterator[Scratch]:
         if wide_values(carrier):
             yield Scratch(f"{carrier.name}_flags", U32, places, zeroed=True)
             # The total of the place itself, and the one up to its end.
-            yield Scratch(f"{carrier.name}_totals", U64, places * (2 * words_per_value(carrier)), zeroed=False)
+            yield Scratch(
+                f"{carrier.name}_totals", U64, places * (2 * words_per_value(carrier)), zeroed=False
+            )
         else:
             yield Scratch(f"{carrier.name}_states", U64, places, zeroed=True)
-

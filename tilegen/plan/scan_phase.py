@@ -160,7 +160,9 @@ class Scan:
         for load in self.loads:
             lines.append(f"  load {load.access.pointer}[{load.access.address}] by {load.width}")
         for c in self.carriers:
-            kinds = [w for w, node in (("inclusive", c.inclusive), ("exclusive", c.exclusive)) if node is not None]
+            kinds = [
+                w for w, node in (("inclusive", c.inclusive), ("exclusive", c.exclusive)) if node is not None
+            ]
             lines.append(
                 f"  carry {c.name}: {c.op.value} in {c.dtype} over {c.first}..{c.limit}, {' and '.join(kinds)}, "
                 f"level {c.level}"

@@ -338,7 +338,11 @@ class _ScanPrinter:
         until = {t: t.tile if self.look_back else t.carry for t in totals}
         if spread.warps == 1:
             for t in totals:
-                declared = f"{t.ctype} {t.prefix}{per_column}" if per_column else f"const {t.ctype} {t.prefix} = {t.carry}"
+                declared = (
+                    f"{t.ctype} {t.prefix}{per_column}"
+                    if per_column
+                    else f"const {t.ctype} {t.prefix} = {t.carry}"
+                )
                 lines.append(f"{declared};")
                 own = [f"{t.prefix}{column} = {t.carry}{column};"] if per_column else []
                 lines += names.columns(
@@ -365,7 +369,11 @@ class _ScanPrinter:
         lines += names.groups(names.columns(chain))
         what = "warps" if spread.across is None else "threads of a column"
         text = f"The totals of the {what} meet in shared memory"
-        text += "." if self.look_back else ", in one half of it and then the other: one barrier per tile is enough."
+        text += (
+            "."
+            if self.look_back
+            else ", in one half of it and then the other: one barrier per tile is enough."
+        )
         return PartView((text,), tuple(lines))
 
     def _shared_place(self, t: Total, group: str) -> str:
@@ -413,7 +421,9 @@ class _ScanPrinter:
             lines += guarded(f"{names.part} == {number % self.spread.warps}", body)
         lines.append("__syncthreads();")
         lines += [f"{t.prefix} = {t.combined(t.ahead, t.prefix)};" for t in totals]
-        return PartView(("One warp finds the total of the tiles before this one, which other blocks have.",), tuple(lines))
+        return PartView(
+            ("One warp finds the total of the tiles before this one, which other blocks have.",), tuple(lines)
+        )
 
     def _states_type(self, t: Total) -> str:
         kind = "SeparateStates" if wide_values(t.carrier) else "PackedStates"
@@ -454,7 +464,9 @@ class _ScanPrinter:
                 continue
             if len(texts) > 1:
                 name = scope.names.user(f"@result{n}", f"{scope.pointer(store.access.pointer)}_value")
-                values += wrapped(f"const {scope.file.types.value(store.access.dtype)} {name} = {text};", line)
+                values += wrapped(
+                    f"const {scope.file.types.value(store.access.dtype)} {name} = {text};", line
+                )
                 text = name
             stores += body.stored(store, names.shift or {}, text)
         if stores:
@@ -466,7 +478,10 @@ class _ScanPrinter:
         lanes = names.lanes(_used(names.neighbour(), per_lane))
         steps = names.steps(_used([names.coordinate()], [*per_step, *lanes, *after]))
         outputs = ", ".join(dict.fromkeys(scope.pointer(s.access.pointer) for s in self.phase.stores))
-        return PartView((f"Go through the points once more, with what came before them, and write {outputs}.",), (*declared, *steps))
+        return PartView(
+            (f"Go through the points once more, with what came before them, and write {outputs}.",),
+            (*declared, *steps),
+        )
 
     def _reads_memory(self, value: Value) -> bool:
         """Whether a value reads what is not in registers: then it must not be computed past the end."""
@@ -492,7 +507,9 @@ class _ScanPrinter:
         element = f"{name}.lane[{self._lane(access)}]"
         if names.ends(first, names.extent):
             one = f"{scope.pointer(access.pointer)}[{scope.index(names.moved(access))}] = {element};"
-            single = names.lanes([*names.neighbour(), *guarded(names.within(first, names.extent), [mark(one, line)])])
+            single = names.lanes(
+                [*names.neighbour(), *guarded(names.within(first, names.extent), [mark(one, line)])]
+            )
             lines[-1:] = ["} else {", *("    " + x for x in single), "}"]
         return f"{vector} {name};", f"{element} = {text};", lines
 

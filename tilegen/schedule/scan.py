@@ -142,7 +142,9 @@ class _Chooser:
         return width if accesses else 1
 
     def _fits(self, access: Access, axis: str, width: int) -> bool:
-        step = step_along(self.nest, access, Run(((axis, width),), width), memory_address(access, axis, width))
+        step = step_along(
+            self.nest, access, Run(((axis, width),), width), memory_address(access, axis, width)
+        )
         if step is None or step.step != 1:
             return False
         return all(v is None or v % width == 0 for v in map(self.known, step.divisible))
@@ -257,7 +259,9 @@ def _completed(nest: Nest, schedule: Schedule, item: int, auto: Schedule, target
     """`tile` and `threads` for the scanned axis and at most one other. `item`: neighbours of a thread."""
     axis = nest.reduced[0]
     tile, threads = dict(schedule.tile), dict(schedule.threads)
-    named = [a.name for a in nest.axes if a.name != axis and max(tile.get(a.name, 1), threads.get(a.name, 1)) > 1]
+    named = [
+        a.name for a in nest.axes if a.name != axis and max(tile.get(a.name, 1), threads.get(a.name, 1)) > 1
+    ]
     if len(named) > 1:
         raise SpecError([several_row_axes(schedule, axis, named)])
     fast = fast_axis(nest)
@@ -313,4 +317,3 @@ def _default_along(tile: int | None, item: int, beside: int) -> int:
     while along > 1 and tile % (along * item):
         along //= 2
     return along
-

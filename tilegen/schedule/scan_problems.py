@@ -19,7 +19,10 @@ from tilegen.target import Target
 def not_for_scans(directive: Directive) -> Diagnostic:
     match directive:
         case StageDirective():
-            word, fact = "stage", "each element is read once, by the thread that needs it, and stays in its registers"
+            word, fact = (
+                "stage",
+                "each element is read once, by the thread that needs it, and stays in its registers",
+            )
         case BoundsDirective():
             word, fact = f"bounds {directive.modes[0].value}", "the last tile of a row is guarded in any case"
         case RasterDirective():

@@ -24,6 +24,7 @@ class FaultKind(Enum):
     BARRIER_EXITED = "barrier that part of the block never reaches"
     BARRIER_DIVERGED = "threads of a block wait at different barriers"
     WARP_SYNC_MISSING_LANES = "warp-wide instruction that named lanes never reach"
+    WARP_SYNC_UNNAMED_LANE = "warp-wide instruction by a lane that its mask leaves out"
     INACTIVE_LANE_READ = "shuffle reads a lane that takes no part"
     READ_ONLY_WRITE = "write to constant or parameter memory"
     TRAP = "trap executed"

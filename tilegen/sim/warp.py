@@ -51,17 +51,36 @@ def bind(context: Context, instruction: Instruction, pc: int) -> Step:
     """Binds `shfl.sync`, `vote.sync`, `match.sync`, `redux.sync`, `activemask` or `bar.warp.sync`."""
     match instruction.parts[0]:
         case "shfl":
-            return _shuffle(context, instruction, pc)
+            return _named(context, instruction, pc, _shuffle(context, instruction, pc))
         case "vote":
-            return _vote(context, instruction)
+            return _named(context, instruction, pc, _vote(context, instruction))
         case "match":
-            return _match(context, instruction)
+            return _named(context, instruction, pc, _match(context, instruction))
         case "redux":
-            return _reduce(context, instruction)
+            return _named(context, instruction, pc, _reduce(context, instruction))
         case "activemask":
             return _active(context, instruction)
         case _:
             return _synchronise(context, pc)
+
+
+def _named(context: Context, instruction: Instruction, pc: int, step: Step) -> Step:
+    """`step`, and a fault for lanes that their own membermask leaves out: what they get is undefined."""
+    members = member_mask(context.state, instruction)
+    if not np.ndim(members) and int(members) == 0xFFFFFFFF:
+        return step
+
+    def checked(group: Group) -> None:
+        own = np.asarray(_pick(members, group)).astype(np.int64) >> (group.index & 31) & 1
+        if not own.all():
+            lanes = group.index[np.broadcast_to(own == 0, group.index.shape)]
+            context.report(
+                FaultKind.WARP_SYNC_UNNAMED_LANE, pc, lanes, lanes,
+                f"lane {int(lanes[0]) & 31} executes `{instruction.text}`, which does not name it",
+            )  # fmt: skip
+        step(group)
+
+    return checked
 
 
 def _put(target: Array | None, group: Group, values: Any) -> None:
