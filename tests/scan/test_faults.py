@@ -95,7 +95,7 @@ def test_one_half_of_shared_memory_for_all_tiles(rows: Program) -> None:
 
 
 def test_identity_of_another_operator(greatest: Program) -> None:
-    """What comes before a row, a thread, a lane, a warp. (Lanes past the end come after everything: nobody sees theirs.)"""
+    """Before a row, a thread, a lane, a warp. (Lanes past the end come after everything: nobody sees theirs.)"""
     below = {"x": np.full((3, 1000), -3.0, np.float32)}
     infinity = re.escape("-__int_as_float(0x7f800000)")
     wrong = 0

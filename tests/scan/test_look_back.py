@@ -1,4 +1,4 @@
-"""Rows that blocks share: values at every number of tiles that is awkward, and the order of additions that is promised."""
+"""Rows that blocks share: values at awkward numbers of tiles, and the order of additions that is promised."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from .conftest import Judgement, judge, program_of
 from tilegen.numpy_types import Array
+
+from .conftest import Judgement, judge, program_of
 
 Right = Callable[..., Judgement]
 TILE = 64  # 64 threads with one step of one element

@@ -105,18 +105,19 @@ def test_all_values_below_the_identity_of_habit(right: Right) -> None:
     right(text, {"R": 3, "C": 77}, {"x": x}, fitted=True)
 
 
+XY = "in x: f32[R, C]; out y: f32[R, C]; "
 FORMS = {
-    "column": "in x: f32[R, C]; out y: f32[R, C]; y[i, j] = sum[k in 0..=i](x[k, j])",
-    "column from the end": "in x: f32[R, C]; out y: f32[R, C]; y[i, j] = max[k in i..R](x[k, j])",
-    "column of vectors": "in x: f32[R, C]; out y: f32[R, C]; y[i, j] = sum[k in 0..i](x[k, j])\n"
+    "column": XY + "y[i, j] = sum[k in 0..=i](x[k, j])",
+    "column from the end": XY + "y[i, j] = max[k in i..R](x[k, j])",
+    "column of vectors": XY + "y[i, j] = sum[k in 0..i](x[k, j])\n"
     "schedule s { threads i = 4, j = 32; vector 4 }",
-    "column of one thread": "in x: f32[R, C]; out y: f32[R, C]; y[i, j] = sum[k in 0..=i](x[k, j])\n"
+    "column of one thread": XY + "y[i, j] = sum[k in 0..=i](x[k, j])\n"
     "schedule s { threads i = 1, j = 64; tile i = 8 }",
     "transposed output": "in x: f32[R, C]; out y: f32[C, R]; y[j, i] = sum[k in 0..=j](x[i, k])",
     "column-major": "in x: f32[R, C] order(1, 0); out y: f32[R, C] order(1, 0); y[i, j] = sum[k in 0..=j](x[i, k])",
     "pitch": "in x: f32[R, C] pitch 64B; out y: f32[R, C]; y[i, j] = sum[k in 0..=j](x[i, k])",
-    "reversed": "in x: f32[R, C]; out y: f32[R, C]; y[i, C - 1 - j] = sum[k in 0..=j](x[i, k]) for j in 0..C",
-    "backwards read": "in x: f32[R, C]; out y: f32[R, C]; y[i, j] = sum[k in 0..=j](x[i, C - 1 - k])",
+    "reversed": XY + "y[i, C - 1 - j] = sum[k in 0..=j](x[i, k]) for j in 0..C",
+    "backwards read": XY + "y[i, j] = sum[k in 0..=j](x[i, C - 1 - k])",
     "strided": "in x: f32[R, 2*C]; out y: f32[R, C]; y[i, j] = sum[k in 0..=j](x[i, 2*k])",
     "rank 4": "in x: f32[R, 2, C, 3]; out y: f32[R, 2, C, 3]; y[a, b, c, d] = sum[k in 0..=c](x[a, b, k, d])",
     "rank 3": "in x: f32[R, 2, C]; out y: f32[R, 2, C]; y[a, b, c] = sum[k in 0..=c](x[a, b, k])",
@@ -126,21 +127,22 @@ FORMS = {
     "mixed struct": "in p: struct { u: f32, n: i64 }[R, C]; out y: f32[R, C]; y[i, j] = sum[k in 0..=j](p[i, k].u)",
     "in place": "inout x: f32[R, C]; x[i, j] = x[i, j] + sum[k in 0..=j](x[i, k])",
     "gather": "in x: f32[R, C] boundary edge; in t: i32[C]; out y: f32[R, C]; y[i, j] = sum[k in 0..=j](x[i, t[k]])",
-    "boundary": "in x: f32[R, C] boundary constant 0; out y: f32[R, C]; y[i, j] = sum[k in 0..=j](x[i, k - 1] + x[i, k + 2])",
-    "factor of a row": "in x: f32[R, C]; in w: f32[R]; out y: f32[R, C]; y[i, j] = w[i] * sum[k in 0..=j](x[i, k] / w[i])",
-    "factor of a column": "in x: f32[R, C]; in w: f32[C]; out y: f32[R, C]; y[i, j] = sum[k in 0..=j](x[i, k] * w[k]) - w[j]",
-    "condition": "in x, m: f32[R, C]; out y: f32[R, C]; y[i, j] = sum[k in 0..=j](where(m[i, k] > 0.0, x[i, k]**2, 0.0))",
-    "guarded read": "in x: f32[R, C]; out y: f32[R, C]; y[i, j] = sum[k in 0..=j](where(k > 0, x[i, k - 1], 0.0))",
-    "positions": "in x: f32[R, C]; out y: f32[R, C]; y[i, j] = sum[k in 0..=j](x[i, k] * f32(k - i)) + f32(j)",
+    "boundary": "in x: f32[R, C] boundary constant 0; out y: f32[R, C]\n"
+    "y[i, j] = sum[k in 0..=j](x[i, k - 1] + x[i, k + 2])",
+    "factor of a row": "in w: f32[R]; " + XY + "y[i, j] = w[i] * sum[k in 0..=j](x[i, k] / w[i])",
+    "factor of a column": "in w: f32[C]; " + XY + "y[i, j] = sum[k in 0..=j](x[i, k] * w[k]) - w[j]",
+    "condition": "in m: f32[R, C]; " + XY + "y[i, j] = sum[k in 0..=j](where(m[i, k] > 0.0, x[i, k]**2, 0.0))",
+    "guarded read": XY + "y[i, j] = sum[k in 0..=j](where(k > 0, x[i, k - 1], 0.0))",
+    "positions": XY + "y[i, j] = sum[k in 0..=j](x[i, k] * f32(k - i)) + f32(j)",
     "no read": "in x: f32[R, C]; out y: i64[R, C]; y[i, j] = sum[k in 0..=j](k * k)",
-    "late stores": "in x: f32[R, C]; out y: f32[R, C]; y[i, j] = sum[k in 0..j](x[i, k]) + x[i, j - 1] for j in 1..C",
-    "late stores from the end": "in x: f32[R, C]; out y: f32[R, C]; y[i, j] = sum[k in j..C](x[i, k]) for j in 0..C - 2",
+    "late stores": XY + "y[i, j] = sum[k in 0..j](x[i, k]) + x[i, j - 1] for j in 1..C",
+    "late stores from the end": XY + "y[i, j] = sum[k in j..C](x[i, k]) for j in 0..C - 2",
     "one more": "in x: f32[R, C]; out y: f32[R, C + 1]; y[i, j] = sum[k in 0..j](x[i, k])",
     "narrow to wide": "in x: f16[R, C]; out y: f32[R, C]; y[i, j] = sum[k in 0..=j](f32(x[i, k]))",
     "bytes to words": "in x: u8[R, C]; out y: u32[R, C]; y[i, j] = sum[k in 0..=j](x[i, k])",
     "let": "in x: f32[R, C]; out y, z: f32[R, C]; let s[i, j] = sum[k in 0..=j](x[i, k]) for j in 0..C\n"
     "y[i, j] = s[i, j]; z[i, j] = s[i, j] * s[i, j]",
-    "scan of scans": "in x: f32[R, C]; out y: f32[R, C]; let s[i, k] = sum[l in 0..=k](x[i, l]) for k in 0..C\n"
+    "scan of scans": XY + "let s[i, k] = sum[l in 0..=k](x[i, l]) for k in 0..C\n"
     "y[i, j] = sum[k in 0..=j](s[i, k])",
     "both of one sum": "in x: f32[R, C]; out y, z: f32[R, C]\n"
     "y[i, j] = sum[k in 0..=j](x[i, k]); z[i, j] = sum[k in 0..j](x[i, k])",
@@ -160,7 +162,8 @@ def test_forms(form: str, right: Right) -> None:
 
 @pytest.mark.parametrize("name", ["lane", "step", "warp", "thread", "block", "w", "l", "double", "sum_term"])
 def test_names_of_the_user(name: str, right: Right) -> None:
-    text = f"kernel k({name}) {{ in x: f32[2, {name}]; out y: f32[2, {name}]; y[row, tile] = sum[j in 0..=tile](x[row, j]) }}"
+    tensors = f"in x: f32[2, {name}]; out y: f32[2, {name}]"
+    text = f"kernel k({name}) {{ {tensors}; y[row, tile] = sum[j in 0..=tile](x[row, j]) }}"
     right(text, {name: 50})
     text = f"kernel k(N) {{ in x: f32[N]; out y: f32[N]; y[{name}] = sum[k in 0..={name}](x[k]) }}"
     right(text, {"N": 50})

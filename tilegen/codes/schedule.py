@@ -148,15 +148,15 @@ CODES: tuple[Code, ...] = (
     Code(
         "TG0631",
         "a directive that scans have no use for",
-        "Each element of a scan is read once, by the thread that needs it, and tiles of a row follow each other. `threads`, "
-        "`tile`, `vector`, `hint`, `index` and the limits on registers apply.",
+        "Each element of a scan is read once, by the thread that needs it, and tiles of a row follow each other. "
+        "`threads`, `tile`, `vector`, `hint`, `index` and the limits on registers apply.",
         "y[i, j] = sum[k in 0..=j](x[i, k]) with stage x",
     ),
     Code(
         "TG0632",
         "threads that cannot scan",
-        "Totals of a scan go from lane to lane of a warp: a row has a power of two of threads up to 32, or whole warps. The "
-        "threads of a block lie along the scanned axis and at most one other, and `tile` is what they take at once.",
+        "Totals of a scan go from lane to lane of a warp: a row has a power of two of threads up to 32, or whole "
+        "warps. The threads of a block lie along the scanned axis and one other at most; `tile` is what they take at once.",
         "y[i, j] = sum[k in 0..=j](x[i, k]) with threads j = 96; tile j = 100",
     ),
     Code(

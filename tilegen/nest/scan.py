@@ -1,8 +1,8 @@
 """The nest of a kernel with scans: every scan runs along one axis of the output, by that axis's own name.
 
-`y[i, j] = sum[k in 0..=j](x[i, k])` becomes a nest over `i` and `j` with `reduced == ("j",)`, in whose value the scan is
-`sum[j in 0..j + 1](x[i, j])`: the total at the point. A suffix is a nest whose axis is mirrored: it is walked from the
-end. What is no prefix and no suffix is an error that says what to write instead.
+`y[i, j] = sum[k in 0..=j](x[i, k])` becomes a nest over `i` and `j` with `reduced == ("j",)`, in whose value the scan
+is `sum[j in 0..j + 1](x[i, j])`: the total at the point. A suffix is a nest whose axis is mirrored: it is walked from
+the end. What is no prefix and no suffix is an error that says what to write instead.
 """
 
 from __future__ import annotations
@@ -196,8 +196,8 @@ def _reaches(end: Expr, other: Expr, forward: bool, values: Mapping[str, int]) -
 
 
 def memory_address(access: Access, axis: str, width: int) -> Expr:
-    """The address of an access that is walked against its order in memory, as one that is walked along it: over items of
-    `width` neighbours counted from the other end. Other addresses stay."""
+    """The address of an access that is walked against its order in memory as one that is walked along it: over items
+    of `width` neighbours counted from the other end. Other addresses stay."""
     if coefficient(access, axis) != -ONE:
         return access.address
     return substitute(access.address, {axis: width - 1 - sym(axis)})

@@ -85,7 +85,8 @@ def aligned_access(nest: Nest, access: Access, run: Run, address: Expr, found: d
 def multiple(value: Expr, factor: int, found: dict[Condition, None]) -> None:
     """The condition that `value` is a multiple of `factor`, unless it is known to be."""
     if value.constant is None or value.constant % factor:
-        found[Multiple(value, factor)] = None
+        negative = all(c < 0 for _, c in value.terms)
+        found[Multiple(-value if negative else value, factor)] = None
 
 
 def index_conditions(nest: Nest) -> tuple[AtMost, ...]:

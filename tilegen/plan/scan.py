@@ -1,4 +1,4 @@
-"""`plan_scan`: a nest with scans and a complete schedule become the plans for many rows and for few, vectors and not."""
+"""`plan_scan`: a nest with scans and a complete schedule become plans, for many rows and for few, vectors and not."""
 
 from __future__ import annotations
 
@@ -326,7 +326,7 @@ def words_per_value(carrier: Carrier) -> int:
 
 
 def _scratch(nest: Nest, phase: Scan) -> Iterator[Scratch]:
-    """A ticket, and per carrier the states of tiles and chunks; totals beside them where they do not fit into a word."""
+    """A ticket, and per carrier the states of tiles and chunks; totals beside them that do not fit into a word."""
     rows = ONE
     for axis in nest.parallel:
         rows = rows * axis.extent

@@ -1,9 +1,9 @@
-"""`Scan`: the one phase of a kernel with scans. It says which thread has which points of a tile, and who carries totals on.
+"""`Scan`: the one phase of a kernel with scans. It says which thread has which points, and how totals are carried on.
 
 A tile is `tile` points of the scanned axis; a thread has `steps` items of `width` neighbours in it.
 
-- *Along*: neighbours lie along the scanned axis. `along` threads share a row; up to 32 of them are lanes side by side, so
-  that each step of a warp is one run in memory. `beside` rows are computed by one block at a time.
+- *Along*: neighbours lie along the scanned axis. `along` threads share a row; up to 32 of them are lanes side by side,
+  so that each step of a warp is one run in memory. `beside` rows are computed by one block at a time.
 - *Across*: neighbours lie along another axis, `across`. `beside` threads lie along that one, each with `width` columns;
   `along` threads take `steps` consecutive points of every column each.
 """
@@ -126,9 +126,9 @@ class Loaded:
 class Scan:
     """Load a tile, scan it, take on what came before, store.
 
-    `store_first`: the first point of the walk at which something is stored. `widths`: elements per access of stores that
-    move several at once. `row`: the parallel axis along which a block has `spread.beside` rows. `guards`: axes whose tile
-    may be partial. `tail`: a row need not hold whole items.
+    `store_first`: the first point of the walk at which something is stored. `widths`: elements per access of stores
+    that move several at once. `row`: the parallel axis along which a block has `spread.beside` rows. `guards`: axes
+    whose tile may be partial. `tail`: a row need not hold whole items.
     """
 
     spread: Spread

@@ -17,9 +17,9 @@ from tilegen.plan.model import (
     Phase,
     Plan,
     PointStores,
-    Scan,
     Walk,
 )
+from tilegen.plan.scan_phase import Scan
 from tilegen.render.compute import view_compute
 from tilegen.render.load import view_load
 from tilegen.render.reduce import view_reduce

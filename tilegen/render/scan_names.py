@@ -1,4 +1,4 @@
-"""Names of a kernel with scans: who a thread is, where its points are, what totals are called; and loops over its points."""
+"""Names of a kernel with scans: who a thread is, where its points are, what totals are called; and its loops."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from tilegen.algebra import Expr, substitute, sym
 from tilegen.nest.model import Access
 from tilegen.plan.model import Compute, Sweep
-from tilegen.plan.scan_phase import Carrier, Scan
+from tilegen.plan.scan_phase import Carrier, Carry, Scan
 from tilegen.render.compute import ItemBody
 from tilegen.render.operators import accumulator_ctype, identity_text, operator_name
-from tilegen.render.scope import KernelScope
+from tilegen.render.scope import KernelScope, kept
+from tilegen.render.view import SharedView
 from tilegen.spec import Read, Reduction, Value
 
 
@@ -76,6 +77,7 @@ class ScanScope:
         self.number, self.places = names.user("@tile_number", "tile"), names.user("@places", "places")
         self.totals = tuple(self._total(c) for c in phase.carriers)
         self.loaded: dict[Read, str] = {}
+        self.shared: list[SharedView] = []
 
     def _total(self, carrier: Carrier) -> Total:
         helpers, types, user = self.scope.file.helpers, self.scope.file.types, self.scope.names.user
@@ -102,7 +104,7 @@ class ScanScope:
             running=name("running"),
             before=name("before"),
             step=name("step"),
-            shared=name("warps"),
+            shared=name("warps" if self.spread.across is None else "parts"),
             tile=name("tile"),
             ahead=name("ahead"),
         )
@@ -134,6 +136,10 @@ class ScanScope:
 
     def per_column(self) -> str:
         return self.per_lane() if self.spread.across is not None else ""
+
+    @property
+    def look_back(self) -> bool:
+        return self.phase.carry is Carry.LOOK_BACK
 
     # Loops
 
@@ -237,3 +243,14 @@ def guarded(condition: str, lines: list[str]) -> list[str]:
     if not condition:
         return lines
     return [f"if ({condition}) {{", *("    " + x for x in lines), "}"]
+
+
+def start_of(names: ScanScope, total: Total) -> str:
+    """How a total is defined to be that of nothing; arrays are filled afterwards."""
+    return "" if names.per_column() else f" = {total.identity}"
+
+
+def used(definitions: list[str], lines: list[str]) -> list[str]:
+    """Those definitions that `lines` use, before them."""
+    pairs = [(d.split(" = ")[0].split()[-1], d) for d in definitions]
+    return [*(text for _, text in kept(pairs, "\n".join(lines))), *lines]

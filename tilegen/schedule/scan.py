@@ -1,8 +1,8 @@
 """Schedules of scans: what a user wrote made complete, and `auto`.
 
-`threads j` and `tile j` along the scanned axis say how many threads share a row and how many of its points they take at
-once; `threads i` and `tile i` along another axis how many rows, or columns, a block computes. Rows that are few and long
-are cut among blocks at launch, by the same tile.
+`threads j` and `tile j` along the scanned axis say how many threads share a row and how many of its points they take
+at once; `threads i` and `tile i` along another axis how many rows, or columns, a block computes. Rows that are few and
+long are cut among blocks at launch, by the same tile.
 """
 
 from __future__ import annotations
