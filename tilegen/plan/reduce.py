@@ -80,12 +80,11 @@ def plan_reduce(nest: Nest, schedule: Schedule, target: Target, name: str) -> Pl
 
 
 def parts_of(nest: Nest, rows: Rows, vector: int) -> Expr | None:
-    """Blocks that share a row: no more than there are chunks in it."""
+    """Blocks that share a row: hardly more than there are chunks in it, and one for an empty row, which writes the
+    identity."""
     if rows.parts == 1:
         return None
-    chunks = ceil_div(row_length(nest, 0), rows.chunk(vector))
-    # An empty row still has a block, which writes the identity.
-    return minimum(expr(rows.parts), chunks + (1 - minimum(chunks, expr(1))))
+    return minimum(expr(rows.parts), row_length(nest, 0) // rows.chunk(vector) + 1)
 
 
 def _divides(total: Expr, block: int) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tilegen.dtypes import BOOL
 from tilegen.nest.rows import row_count
 from tilegen.plan.combine import ARGUMENTS
 from tilegen.plan.model import Combine
@@ -19,7 +20,7 @@ def view_combine(rows: RowScope, phase: Combine) -> CombineView:
     comment = [_comment(rows)]
     if phase.parts:
         comment.append(
-            "The block that is the last to finish a part adds up the parts, in their order: the same bits on every run."
+            "The last block to finish its part puts all parts together, in their order: the same bits on every run."
         )
         stages = _joined(stages, _share(rows, phase.reductions), _team(rows, phase.reductions))
     finished = [line for node in phase.reductions for line in _finish(rows, node)]
@@ -135,9 +136,8 @@ def _share(rows: RowScope, reductions: tuple[Reduce, ...]) -> list[list[str]]:
 
     def place(number: int, part: str, which: str) -> str:
         name = scope.scratch(scratch_name(number, part))
-        if not rows.nest.parallel:
-            return f"{name} + {which}"
-        return f"{name} + {wide}({which}) * {total} + {row}"
+        at = f"{wide}({which}) * {total} + {row}" if rows.nest.parallel else which
+        return f"{name}[{at}]"
 
     written, start, read = [], [], []
     other = scope.names.user("@other", "q")
@@ -147,9 +147,13 @@ def _share(rows: RowScope, reductions: tuple[Reduce, ...]) -> list[list[str]]:
         names = components(node)
         for part, _ in names:
             source = f"{at}.{part}" if part else at
-            written.append(f"*({place(number, part, rows.part)}) = {source};")
+            written.append(f"{place(number, part, rows.part)} = {source};")
         start.append(f"{at} = {identity_text(node, rows.types, rows.helpers)};")
-        loads = [f"__ldcg({place(number, part, other)})" for part, _ in names]
+        # A truth value is a byte in memory.
+        loads = [
+            f"__ldcg(&{place(number, part, other)})" + (" != 0" if dtype == BOOL else "")
+            for part, dtype in names
+        ]
         ctype = accumulator_ctype(node, rows.types, rows.helpers)
         taken = f"{ctype}{{{', '.join(loads)}}}" if node.op in ARGUMENTS else loads[0]
         read.append(f"{at} = {operator}::of({at}, {taken});")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tilegen.algebra import sym
+from tilegen.algebra import ONE, sym
 from tilegen.nest.rows import parallel_order, row_count, row_length, row_order
-from tilegen.plan.model import PARTS, ROWS
+from tilegen.plan.model import ROWS
 from tilegen.render.c_types import TypeNames
 from tilegen.render.scope import KernelScope
 from tilegen.render.view import ConstantView, SharedView
@@ -101,12 +101,17 @@ class RowScope:
     def _parts(self) -> list[tuple[str, str]]:
         """Which part of which rows a block takes; neighbouring blocks read neighbouring memory."""
         scope = self.scope
-        parts = scope.index(self.plan.tile(PARTS).extent)
-        lines = [(self.parts, f"const unsigned {self.parts} = static_cast<unsigned>({parts});")]
-        if self.rows.across:
-            blocks = scope.names.user("@blocks_", "row_blocks")
-            count = scope.index(self.plan.tile(ROWS).count)
-            lines.append((blocks, f"const unsigned {blocks} = static_cast<unsigned>({count});"))
+        count = self.plan.tile(ROWS).count
+        blocks, parts = scope.names.user("@blocks_", "row_blocks"), f"const unsigned {self.parts} ="
+        lines = [(self.parts, f"{parts} gridDim.x;")]
+        if count != ONE:
+            lines = [
+                (blocks, f"const unsigned {blocks} = static_cast<unsigned>({scope.index(count)});"),
+                (self.parts, f"{parts} gridDim.x / {blocks};"),
+            ]
+        if count == ONE:
+            part, own = "blockIdx.x", "0"
+        elif self.rows.across:
             part, own = f"blockIdx.x / {blocks}", f"blockIdx.x % {blocks}"
         else:
             part, own = f"blockIdx.x % {self.parts}", f"blockIdx.x / {self.parts}"

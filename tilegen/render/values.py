@@ -46,9 +46,13 @@ _C_OPERATORS = {
 }
 
 
+# A longer text becomes a constant of its own, so that lines stay readable.
+_LONGEST = 90
+
+
 class ValuePrinter:
     """Prints values at one point. `read` gives the C text of a tensor element, `index` of an index expression over the
-    spec's names, `scalar` of a scalar parameter. Values used twice, and lets, become named constants in `lines`.
+    spec's names, `scalar` of a scalar parameter. Values used twice, lets, and what would make a line too long become named constants in `lines`.
     `known`: values that have a text already, such as results of reductions."""
 
     def __init__(
@@ -99,6 +103,7 @@ class ValuePrinter:
             return self._named[value], _PRIMARY
         text, level = self._expression(value)
         shared = self._uses[value] > 1 and not isinstance(value, Literal | ScalarRead | IndexValue)
+        shared = shared or len(text) > _LONGEST
         if not self._conditional and (shared or (value in self._lets and level != _PRIMARY)):
             name = self._fresh(self._lets.get(value, "value"))
             self.lines.append(f"const {self._types.value(value.dtype)} {name} = {text};")

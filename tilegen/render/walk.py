@@ -50,10 +50,8 @@ class _WalkPrinter:
         fetched, loads = self._fetch()
         hoisted = {**self.rows.kept, **fetched}
         body = self._body(hoisted)
-        pieces = []
-        if loads:
-            pieces.append(self._items(loads))
-        pieces.append(self._items(body))
+        # Several items are all read before the first is computed.
+        pieces = [loads, body] if loads and self.rows.rows.items > 1 else [[*loads, *body]]
         if self.rows.rows.whole:
             self.rows.kept |= {r: t for r, t in fetched.items() if r in self.later}
         return WalkView(
@@ -61,7 +59,7 @@ class _WalkPrinter:
             before=tuple(self.before),
             chunks=self.rows.chunks(self.step.row),
             arrays=tuple(self.arrays),
-            pieces=tuple(pieces),
+            pieces=tuple(map(self._items, pieces)),
         )
 
     def _comment(self) -> str:

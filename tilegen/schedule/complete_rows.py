@@ -15,6 +15,7 @@ from tilegen.diagnostics import Diagnostic, SpecError
 from tilegen.nest.model import Nest
 from tilegen.nest.passes import walked_again
 from tilegen.nest.reduce import axis_called
+from tilegen.nest.rows import fast_axis
 from tilegen.schedule.complete import require_vectors, written_at
 from tilegen.schedule.model import Rows, Schedule
 from tilegen.schedule.problems import (
@@ -52,8 +53,9 @@ def complete_rows(nest: Nest, written: ScheduleSpec, target: Target) -> tuple[Sc
     that one first, the one for any length last. Raises SpecError, each problem at its directive."""
     schedule, *counts = _read(written, target)
     tile, threads, unroll = (tuple((axis_called(nest, a), n) for a, n in c) for c in counts)
-    require_vectors(nest, schedule)
     rows = _rows(nest, schedule, tile, threads, unroll, target)
+    fast = (fast_axis(nest, rows.across, n) for n in range(len(nest.rows)))
+    require_vectors(nest, schedule, frozenset(a for a in fast if a is not None))
     schedule = replace(schedule, rows=rows)
     limited = any(a in nest.reduced for a, _ in tile) and walked_again(nest)
     return (replace(schedule, rows=replace(rows, whole=True)), schedule) if limited else (schedule,)
