@@ -60,6 +60,8 @@ def plan_reduce(nest: Nest, schedule: Schedule, target: Target, name: str) -> Pl
     total, block = row_count(nest), rows.beside * (schedule.item_width if rows.across else 1)
     blocks = ceil_div(total, block)
     tiles = [TileAxis(ROWS, total, block, blocks, ragged=not _divides(total, block))]
+    if rows.cluster > 1:
+        tiles.append(TileAxis(PARTS, expr(rows.cluster), 1, expr(rows.cluster), ragged=False))
     if parts is not None:
         tiles.append(TileAxis(PARTS, parts, 1, parts, ragged=False))
     return Plan(

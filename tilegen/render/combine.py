@@ -23,6 +23,11 @@ def view_combine(rows: RowScope, phase: Combine) -> CombineView:
             "The last block to finish its part puts all parts together, in their order: the same bits on every run."
         )
         stages = _joined(stages, _share(rows, phase.reductions), _team(rows, phase.reductions))
+    if rows.rows.cluster > 1:
+        stages = _joined(stages, _blocks(rows, phase.reductions))
+        comment.append(
+            "Every block of the cluster tells all others what it found; all combine it in one order."
+        )
     finished = [line for node in phase.reductions for line in _finish(rows, node)]
     stages = _joined(stages, [finished])
     for node in phase.reductions:
@@ -88,6 +93,31 @@ def _team(rows: RowScope, reductions: tuple[Reduce, ...]) -> list[list[str]]:
     return [first, second] if warps > 1 else [first]
 
 
+def _blocks(rows: RowScope, reductions: tuple[Reduce, ...]) -> list[list[str]]:
+    """What the blocks of a cluster found goes to all of them."""
+    rows.helpers.add("store_remote")
+    written: list[str] = []
+    read: list[str] = []
+    for node in reductions:
+        name = rows.result(node)
+        slots = _shared(rows, node, "[CLUSTER]", "One result per block of the cluster.", "blocks")
+        written.append(f"    store_remote({slots} + {rows.rank}, {rows.thread}, {name});")
+        operator = operator_name(node, rows.helpers)
+        read.append(f"{name} = across_lanes<{operator}, CLUSTER>({slots}[{rows.thread} % CLUSTER]);")
+    started = ["cluster_wait();"] if rows.first_combination() else []
+    return [
+        [
+            *started,
+            f"if ({rows.thread} < CLUSTER) {{",
+            *written,
+            "}",
+            "cluster_arrive();",
+            "cluster_wait();",
+            *read,
+        ]
+    ]
+
+
 def _columns(rows: RowScope, reductions: tuple[Reduce, ...]) -> list[list[str]]:
     first: list[str] = []
     second: list[str] = []
@@ -114,8 +144,8 @@ def _columns(rows: RowScope, reductions: tuple[Reduce, ...]) -> list[list[str]]:
     return [first, second]
 
 
-def _shared(rows: RowScope, node: Reduce, shape: str, comment: str) -> str:
-    name = rows.scope.names.user(f"@shared {rows.result(node)}", f"{rows.result(node)}_parts")
+def _shared(rows: RowScope, node: Reduce, shape: str, comment: str, what: str = "parts") -> str:
+    name = rows.scope.names.user(f"@shared {what} {rows.result(node)}", f"{rows.result(node)}_{what}")
     ctype = accumulator_ctype(node, rows.types, rows.helpers)
     view = SharedView(comment, f"__shared__ {ctype} {name}{shape};")
     if view not in rows.shared:

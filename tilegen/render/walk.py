@@ -166,7 +166,8 @@ class _WalkPrinter:
         for node in self.step.reductions:
             text = text_of(node.body)
             place, index = rows.at_lane(rows.result(node)), self._index(node, shift)
-            lines.append(taken_in(node, place, text, index, rows.types, rows.helpers))
+            ordered = rows.in_order(node, self.step.row)
+            lines.append(taken_in(node, place, text, index, rows.types, rows.helpers, ordered=ordered))
         before: list[str] = []
         after: list[str] = []
         for n, store in enumerate(self.step.stores):

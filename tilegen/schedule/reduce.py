@@ -21,6 +21,7 @@ from tilegen.target import Target
 
 _VECTOR_BYTES = 16
 _THREADS = 256
+_WARP = 32
 # Registers of a thread whose part of several columns stays in them.
 _COLUMN_REGISTERS = 64
 # Bytes that a thread reads and writes of a row at least: with 2048 threads, 64 KiB per multiprocessor are under way.
@@ -47,6 +48,11 @@ def reduce_schedules(
     if sizes is not None:
         return (chooser.fitted(),)
     return tuple(chooser.general())
+
+
+def _beside(along: int) -> int:
+    """Rows of a block. Those of whole warps wait for each other at its barriers: few of them."""
+    return max(1, _THREADS // along) if along <= _WARP else max(1, _THREADS // (2 * along))
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,8 +127,7 @@ class _Chooser:
         if unfit[0]:
             return None
         items = -(-vectors // (along * cluster))
-        beside = max(1, _THREADS // along)
-        rows = Rows(along, beside, False, items, whole=True, cluster=cluster)
+        rows = Rows(along, _beside(along), False, items, whole=True, cluster=cluster)
         return Schedule("auto", tile=(), vector=width, rows=rows, min_blocks=self._resident(rows, width))
 
     @property
@@ -131,7 +136,7 @@ class _Chooser:
 
     def _unfit(self, along: int, cluster: int, items: int, width: int, vectors: int) -> tuple[float, ...]:
         """What speaks against so many threads, most important first."""
-        threads = max(along, _THREADS)
+        threads = along * _beside(along)
         wanted = registers(self.nest, width, items)
         room = min(255, self.target.registers_per_sm // threads)
         idle = along * cluster * items / vectors - 1
@@ -158,7 +163,7 @@ class _Chooser:
         return max(1, min(blocks, self.target.warps_per_sm * 32 // rows.threads))
 
     def _rows(self, along: int, items: int, width: int, *, parts: int = 1) -> Schedule:
-        rows = Rows(along, max(1, _THREADS // along), False, items, whole=False, parts=parts)
+        rows = Rows(along, _beside(along), False, items, whole=False, parts=parts)
         return Schedule("auto", tile=(), vector=width, rows=rows)
 
     def team(self, length: int, width: int, items: int) -> int:

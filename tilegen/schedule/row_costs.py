@@ -64,18 +64,28 @@ def registers(nest: Nest, width: int, items: int) -> int:
     """Registers of a thread that keeps `items` vectors of `width` elements of its row."""
     steps = passes(nest, True)
     most = 0
+    there: set[Value] = set()
     for number, step in enumerate(steps):
         fetched = {r for r in step.reads if step.level == 0 or _differs(nest, r)}
         inline = [r for r in step.reads if r not in fetched]
         # What is computed here takes the place of what it is made of, element by element.
-        before = {v for s in steps[number:] for v in s.known} - set(step.keep)
-        after = {v for s in steps[number + 1 :] for v in s.known}
+        before = {v for s in steps[number:] for v in s.known} & there
+        there |= {*step.keep, *step.reads}
+        after = {v for s in steps[number + 1 :] for v in s.known} & there
         most = max(
             most,
             _words([v.dtype for v in before | fetched], width) * items,
             _words([v.dtype for v in after], width) * items + _words([r.dtype for r in inline], width),
         )
-    return most + _BASE_REGISTERS
+    return most + _BASE_REGISTERS + max([_temporaries(r) for s in steps for r in s.roots], default=0)
+
+
+def _temporaries(value: Value) -> int:
+    """Registers of the costliest function in a value."""
+    own = 8 if isinstance(value, Call) and _CALLS.get(value.function, _CALL) >= 20 else 0
+    if isinstance(value, Reduce):
+        return 0
+    return max([own, *map(_temporaries, children(value))])
 
 
 def _words(dtypes: Iterable[DType], width: int) -> int:
