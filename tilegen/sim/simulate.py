@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -90,9 +91,18 @@ def simulate(
     threads = launch.block[0] * launch.block[1] * launch.block[2]
     padded = -(-threads // 32) * 32
     blocks = launch.grid[0] * launch.grid[1] * launch.grid[2]
-    chunk = max(1, min(blocks, CHUNK_LANES // padded))
+    # The blocks of a cluster run together.
+    cluster = math.prod(program.cluster)
+    chunk = min(blocks, max(1, CHUNK_LANES // padded // cluster) * cluster)
     state = State(
-        program, launch.grid, launch.block, chunk, shared, parameters.tobytes(), symbols.__getitem__
+        program,
+        launch.grid,
+        launch.block,
+        chunk,
+        shared,
+        parameters.tobytes(),
+        symbols.__getitem__,
+        program.cluster,
     )
     context = Context(
         state,
@@ -143,6 +153,9 @@ def _check_launch(launch: Launch, program: Program) -> None:
         for axis, extent, limit in zip("xyz", extents, most, strict=True):
             if not 1 <= extent <= limit:
                 raise ValueError(f"{name}.{axis} = {extent} is outside 1 … {limit}")
+    for axis, extent, size in zip("xyz", launch.grid, program.cluster, strict=True):
+        if extent % size:
+            raise ValueError(f"grid.{axis} = {extent} is not a multiple of the {size} blocks of a cluster")
     if launch.block[0] * launch.block[1] * launch.block[2] > 1024:
         raise ValueError(f"block {launch.block} has more than 1024 threads")
     if launch.block[0] * launch.block[1] * launch.block[2] > program.max_threads:
