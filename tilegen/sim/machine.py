@@ -60,6 +60,7 @@ class Machine:
         self.barriers = BlockBarriers(context)
         self.clusters = ClusterBarriers(context)
         self.aside = Aside()
+        self.started = 0
         self.releases = 0
         self.idle_rounds = 0
         self.context.watched = any(loop.changes for loop in self.loops.values())
@@ -103,6 +104,7 @@ class Machine:
 
     def run(self, first_block: int, count: int) -> None:
         """Runs blocks first_block … first_block + count - 1 to their end."""
+        self.started += count
         self.state.begin(first_block, count)
         self.context.begin()
         self.pending = {0: self.state.valid.copy()}
@@ -278,8 +280,7 @@ class Machine:
 
     def _deadlock(self) -> None:
         state = self.state
-        started = state.first_block + state.block_count
-        later = state.grid[0] * state.grid[1] * state.grid[2] - started
+        later = state.grid[0] * state.grid[1] * state.grid[2] - self.started
         for target, mask in sorted(self.aside.spinning.items()):
             lanes = np.flatnonzero(mask)
             blocks = len(np.unique(state.lane_block[lanes]))

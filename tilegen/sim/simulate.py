@@ -117,7 +117,7 @@ def simulate(
     with np.errstate(all="ignore"):
         _check_program(prepared, symbols)
         try:
-            for first in range(0, blocks, chunk):
+            for first in _chunk_starts(blocks, chunk, bool(prepared.wait_loops)):
                 machine.run(first, min(chunk, blocks - first))
         except LaunchOver:
             pass
@@ -133,6 +133,16 @@ def simulate(
     accesses = tuple(counts for pc in sorted(context.counted) for counts in context.counted[pc]())
     counters = total(accesses, machine.barriers.count, machine.warp_instructions, machine.thread_instructions)
     return Report(tuple(context.log), counters, accesses, machine.thread_instructions)
+
+
+def _chunk_starts(blocks: int, chunk: int, waits: bool) -> list[int]:
+    """The first block of each chunk, in the order in which they run.
+
+    A GPU starts blocks in any order. Where a kernel may wait, the second chunk goes first: who waits for a lower block
+    that has no ticket of it waits for ever, as who waits for a higher one does later.
+    """
+    starts = list(range(0, blocks, chunk))
+    return [starts[1], starts[0], *starts[2:]] if waits and len(starts) > 1 else starts
 
 
 def _check_program(prepared: Prepared, symbols: dict[str, int]) -> None:
