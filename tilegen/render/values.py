@@ -71,6 +71,7 @@ class ValuePrinter:
         self._fresh, self._lets, self.helpers = fresh, lets, helpers
         self._uses: Counter[Value] = Counter()
         self._named: dict[Value, str] = dict(known or {})
+        self._divisors: dict[Value, str] = {}
         self._conditional = 0
         self.lines: list[str] = []
 
@@ -82,6 +83,10 @@ class ValuePrinter:
         for n, child in enumerate(children(value)):
             if not (isinstance(value, Where) and n > 0):
                 self.count(child)
+
+    def divide_by(self, value: Value, divisor: str) -> None:
+        """From now on a division by `value` uses the shared `divisor` (see templates/helpers.j2)."""
+        self._divisors[value] = divisor
 
     def know(self, value: Value, text: str) -> None:
         """From now on `value` prints as `text`."""
@@ -148,6 +153,8 @@ class ValuePrinter:
                 return f"{self._index(value.left.index)} {operator} {self._index(value.right.index)}", level
         if value.op in (BinaryOp.FLOOR_DIVIDE, BinaryOp.REMAINDER, BinaryOp.POWER):
             return self._by_helper(value), _PRIMARY
+        if value.op is BinaryOp.DIVIDE and value.right in self._divisors:
+            return f"quotient({self(value.left)}, {self._divisors[value.right]})", _PRIMARY
         operator, level = _C_OPERATORS[value.op]
         left = self._at(value.left, level if level <= _SUM else level - 1)
         if value.op in (BinaryOp.AND, BinaryOp.OR):
