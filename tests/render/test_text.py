@@ -122,7 +122,9 @@ def test_each_phase_says_what_it_does(programs: Programs) -> None:
     for name, program in programs:
         for text in KERNEL.findall(program.source):
             paragraphs = text.split("\n{\n", 1)[1].split("\n\n")
-            phases = [p.strip() for p in paragraphs if not p.strip().startswith(("const", "__syncthreads();"))]
+            phases = [
+                p.strip() for p in paragraphs if not p.strip().startswith(("const", "__syncthreads();"))
+            ]
             assert phases and all(p.startswith("//") for p in phases), f"{name}\n{text}"
 
 

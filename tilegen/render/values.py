@@ -53,7 +53,8 @@ _LONGEST = 90
 class ValuePrinter:
     """Prints values at one point. `read` gives the C text of a tensor element, `index` of an index expression over the
     spec's names, `scalar` of a scalar parameter. Values used twice, lets, and what would make a line too long become
-    named constants in `lines`. `known`: values that have a text already, such as results of reductions."""
+    named constants in `lines`.
+    `known`: values that have a text already, such as results of reductions."""
 
     def __init__(
         self,

@@ -42,6 +42,7 @@ class _WalkPrinter:
         self.number = rows.item if rows.rows.items > 1 else "0"
         self.arrays: list[str] = []
         self.before: list[str] = []
+        self.inputs: dict[str, int] = {}
         self.compute = Compute(phase.sweep, self.step.stores, phase.widths, (), (), ())
 
     def view(self) -> WalkView:
@@ -121,7 +122,7 @@ class _WalkPrinter:
 
     def _array(self, body: ItemBody, read: Read, access: Access, lines: list[str]) -> str:
         scope, items = self.scope, self.rows.rows.items
-        name = self.rows.fresh(f"{scope.pointer(access.pointer)}_in")
+        name = self._input(access.pointer)
         if self.run is None:
             self.arrays.append(f"{self.rows.types.storage(read.dtype)} {name}[{items}];")
             lines.append(f"{name}[{self.number}] = {body._read(read, {})};")
@@ -132,6 +133,15 @@ class _WalkPrinter:
         self.arrays.append(f"{vector} {name}[{items}];")
         lines.append(f"{name}[{self.number}] = {body.vector_load(access)};")
         return f"{name}[{self.number}].lane[{self.rows.lane}]"
+
+    def _input(self, pointer: str) -> str:
+        """The array for what a walk reads. It is declared inside the walk, so that others may have one of its name,
+        unless what is in it stays for them."""
+        wanted = f"{self.scope.pointer(pointer)}_in"
+        if self.rows.rows.whole:
+            return self.rows.fresh(wanted)
+        self.inputs[pointer] = number = self.inputs.get(pointer, 0) + 1
+        return self.scope.names.user(f"@input{number} {pointer}", wanted)
 
     # Values
 
