@@ -184,6 +184,19 @@ def build(
     Raises SpecError for what cannot be generated or a directive that cannot be honoured.
     """
     stem = kernel_identifier(name or kernel.name)
+    plans, chosen = plans_of(kernel, schedule, target, sizes, constants, stem)
+    return Program(kernel, chosen, target, plans, render(plans, stem, provenance))
+
+
+def plans_of(
+    kernel: Kernel,
+    schedule: ScheduleSpec | None,
+    target: Target,
+    sizes: Mapping[str, int] | None,
+    constants: Mapping[str, int] | None,
+    stem: str,
+) -> tuple[tuple[Plan, ...], Schedule]:
+    """Plans in order of preference, whatever the family, and the schedule of the first. Raises SpecError."""
     _, closed = inline_lets(kernel)
     match family_of(kernel, closed):
         case Family.MAP:
@@ -194,7 +207,7 @@ def build(
             plans, chosen = plan_scans(kernel, schedule, target, sizes, constants, stem)
         case Family.HISTOGRAM:
             raise SpecError([not_yet("histograms cannot be generated yet", kernel.span)])
-    return Program(kernel, chosen, target, plans, render(plans, stem, provenance))
+    return plans, chosen
 
 
 def plan_tiles(

@@ -19,6 +19,14 @@ static __device__ __forceinline__ T maximum(T a, T b)
 {
     return (a > b || a != a) ? a : b;
 }
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+static __device__ __forceinline__ float maximum(float a, float b)
+{
+    float greater;
+    asm("max.NaN.f32 %0, %1, %2;" : "=f"(greater) : "f"(a), "f"(b));
+    return greater;
+}
+#endif
 
 // The larger one; NaN if either is NaN.
 struct Maximum {
@@ -567,7 +575,9 @@ cudaError_t drawdown_launch(
         if (N <= 2147418111) {
             unsigned char* scratch = nullptr;
             cudaError_t error = cudaMallocAsync(
-                reinterpret_cast<void**>(&scratch), static_cast<size_t>(top_states_at + ((((N + 4095) / 4096 + 31) / 32 + (N + 4095) / 4096) * 8) / 256 * 256 + 256), stream);
+                reinterpret_cast<void**>(&scratch),
+                static_cast<size_t>(top_states_at + ((((N + 4095) / 4096 + 31) / 32 + (N + 4095) / 4096) * 8) / 256 * 256 + 256),
+                stream);
             if (error != cudaSuccess) {
                 return error;
             }
@@ -586,7 +596,9 @@ cudaError_t drawdown_launch(
         }
         unsigned char* scratch = nullptr;
         cudaError_t error = cudaMallocAsync(
-            reinterpret_cast<void**>(&scratch), static_cast<size_t>(top_states_at + ((((N + 4095) / 4096 + 31) / 32 + (N + 4095) / 4096) * 8) / 256 * 256 + 256), stream);
+            reinterpret_cast<void**>(&scratch),
+            static_cast<size_t>(top_states_at + ((((N + 4095) / 4096 + 31) / 32 + (N + 4095) / 4096) * 8) / 256 * 256 + 256),
+            stream);
         if (error != cudaSuccess) {
             return error;
         }
@@ -632,7 +644,9 @@ cudaError_t drawdown_launch(
         if (N <= 2147418111) {
             unsigned char* scratch = nullptr;
             cudaError_t error = cudaMallocAsync(
-                reinterpret_cast<void**>(&scratch), static_cast<size_t>(top_states_at + ((((N + 4095) / 4096 + 31) / 32 + (N + 4095) / 4096) * 8) / 256 * 256 + 256), stream);
+                reinterpret_cast<void**>(&scratch),
+                static_cast<size_t>(top_states_at + ((((N + 4095) / 4096 + 31) / 32 + (N + 4095) / 4096) * 8) / 256 * 256 + 256),
+                stream);
             if (error != cudaSuccess) {
                 return error;
             }
@@ -651,7 +665,9 @@ cudaError_t drawdown_launch(
         }
         unsigned char* scratch = nullptr;
         cudaError_t error = cudaMallocAsync(
-            reinterpret_cast<void**>(&scratch), static_cast<size_t>(top_states_at + ((((N + 4095) / 4096 + 31) / 32 + (N + 4095) / 4096) * 8) / 256 * 256 + 256), stream);
+            reinterpret_cast<void**>(&scratch),
+            static_cast<size_t>(top_states_at + ((((N + 4095) / 4096 + 31) / 32 + (N + 4095) / 4096) * 8) / 256 * 256 + 256),
+            stream);
         if (error != cudaSuccess) {
             return error;
         }

@@ -156,7 +156,8 @@ CODES: tuple[Code, ...] = (
         "TG0632",
         "threads that cannot scan",
         "Totals of a scan go from lane to lane of a warp: a row has a power of two of threads up to 32, or whole "
-        "warps. The threads of a block lie along that axis and one other at most; `tile` is what they take at once.",
+        "warps. The threads of a block lie along the scanned axis and one other at most; `tile` is what they take at "
+        "once.",
         "y[i, j] = sum[k in 0..=j](x[i, k]) with threads j = 96; tile j = 100",
     ),
     Code(

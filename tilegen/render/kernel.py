@@ -101,8 +101,10 @@ def _tile_text(scope: KernelScope) -> str:
 def _attributes(plan: Plan) -> str:
     if plan.schedule.max_registers is not None:
         return f"__maxnreg__({plan.schedule.max_registers})"
+    rows = plan.schedule.rows
+    cluster = f"__cluster_dims__({rows.cluster}, 1, 1) " if rows is not None and rows.cluster > 1 else ""
     # Without the second argument ptxas spills the register transposes it could keep.
-    return f"__launch_bounds__({plan.threads}, {plan.schedule.min_blocks or 1})"
+    return f"{cluster}__launch_bounds__({plan.threads}, {plan.schedule.min_blocks or 1})"
 
 
 def _parameters(scope: KernelScope) -> tuple[ParameterView, ...]:

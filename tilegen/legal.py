@@ -5,15 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tilegen.diagnostics import Diagnostic, SpecError
-from tilegen.nest import build_nest
-from tilegen.nest.family import Family, family_of
-from tilegen.nest.lets import inline_lets
-from tilegen.nest.merge import simplified_nest
-from tilegen.nest.scan import scan_nest
-from tilegen.plan.lower import plan_map
-from tilegen.plan.scan import plan_scan
-from tilegen.schedule.complete import complete, named_axes
-from tilegen.schedule.scan import complete_scan
+from tilegen.program import plans_of
 from tilegen.schedule.variants import expand
 from tilegen.spec import Kernel, ScheduleSpec, Spec
 from tilegen.target import Target
@@ -37,17 +29,7 @@ def schedule_problems(spec: Spec, target: Target) -> tuple[Diagnostic, ...]:
 def _problems(kernel: Kernel, schedule: ScheduleSpec | None, target: Target) -> Iterator[Diagnostic]:
     """What stands against one schedule; without one, against the kernel itself."""
     try:
-        _, closed = inline_lets(kernel)
-        family = family_of(kernel, closed)
-        if schedule is None:
-            _ = scan_nest(kernel) if family is Family.SCAN else build_nest(kernel)
-            return
-        for variant in expand(schedule):
-            if family is Family.SCAN:
-                nest = scan_nest(kernel, None, named_axes(variant))
-                plan_scan(nest, complete_scan(nest, variant, target), target, kernel.name)
-            else:
-                nest = simplified_nest(kernel, None, named_axes(variant))
-                plan_map(nest, complete(nest, variant, target), target, kernel.name)
+        for variant in expand(schedule) if schedule is not None else (None,):
+            plans_of(kernel, variant, target, None, None, kernel.name)
     except SpecError as error:
         yield from (d for d in error.diagnostics if d.code not in _NOT_YET)
