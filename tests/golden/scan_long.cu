@@ -221,8 +221,8 @@ static __global__ void __launch_bounds__(256, 1) drawdown_auto_long(
             top_running = maximum(top_running, top_term[step][l]);
         }
         float top_step;
-        top_lanes[step] =
-            maximum(top_warp, lanes_before<Maximum, 32>(top_running, lane, -__int_as_float(0x7f800000), top_step));
+        top_lanes[step] = lanes_before<Maximum, 32>(top_running, lane, -__int_as_float(0x7f800000), top_step);
+        top_lanes[step] = maximum(top_warp, top_lanes[step]);
         top_warp = maximum(top_warp, top_step);
     }
 
@@ -330,8 +330,8 @@ static __global__ void __launch_bounds__(256, 1) drawdown_auto(
                 top_running = maximum(top_running, top_term[step][l]);
             }
             float top_step;
-            top_lanes[step] =
-                maximum(top_warp, lanes_before<Maximum, 32>(top_running, lane, -__int_as_float(0x7f800000), top_step));
+            top_lanes[step] = lanes_before<Maximum, 32>(top_running, lane, -__int_as_float(0x7f800000), top_step);
+            top_lanes[step] = maximum(top_warp, top_lanes[step]);
             top_warp = maximum(top_warp, top_step);
         }
 
@@ -429,8 +429,8 @@ static __global__ void __launch_bounds__(256, 1) drawdown_auto_long_scalar(
         top_term[step] = i < N ? x_in[step] : -__int_as_float(0x7f800000);
         top_running = maximum(top_running, top_term[step]);
         float top_step;
-        top_lanes[step] =
-            maximum(top_warp, lanes_before<Maximum, 32>(top_running, lane, -__int_as_float(0x7f800000), top_step));
+        top_lanes[step] = lanes_before<Maximum, 32>(top_running, lane, -__int_as_float(0x7f800000), top_step);
+        top_lanes[step] = maximum(top_warp, top_lanes[step]);
         top_warp = maximum(top_warp, top_step);
     }
 
@@ -513,8 +513,8 @@ static __global__ void __launch_bounds__(256, 1) drawdown_auto_scalar(
             top_term[step] = i < N ? x_in[step] : -__int_as_float(0x7f800000);
             top_running = maximum(top_running, top_term[step]);
             float top_step;
-            top_lanes[step] =
-                maximum(top_warp, lanes_before<Maximum, 32>(top_running, lane, -__int_as_float(0x7f800000), top_step));
+            top_lanes[step] = lanes_before<Maximum, 32>(top_running, lane, -__int_as_float(0x7f800000), top_step);
+            top_lanes[step] = maximum(top_warp, top_lanes[step]);
             top_warp = maximum(top_warp, top_step);
         }
 
@@ -576,12 +576,12 @@ cudaError_t drawdown_launch(
             unsigned char* scratch = nullptr;
             cudaError_t error = cudaMallocAsync(
                 reinterpret_cast<void**>(&scratch),
-                static_cast<size_t>(top_states_at + ((((N + 4095) / 4096 + 31) / 32 + (N + 4095) / 4096) * 8) / 256 * 256 + 256),
+                static_cast<size_t>(top_states_at + (N + 131071) / 131072 * 264 / 256 * 256 + 256),
                 stream);
             if (error != cudaSuccess) {
                 return error;
             }
-            error = cudaMemsetAsync(scratch, 0, static_cast<size_t>(top_states_at + ((((N + 4095) / 4096 + 31) / 32 + (N + 4095) / 4096) * 8) / 256 * 256 + 256), stream);
+            error = cudaMemsetAsync(scratch, 0, static_cast<size_t>(top_states_at + (N + 131071) / 131072 * 264 / 256 * 256 + 256), stream);
             if (error == cudaSuccess) {
                 drawdown_kernels::drawdown_auto_long<int><<<static_cast<unsigned>(blocks), 256, 0, stream>>>(
                     x,
@@ -597,12 +597,12 @@ cudaError_t drawdown_launch(
         unsigned char* scratch = nullptr;
         cudaError_t error = cudaMallocAsync(
             reinterpret_cast<void**>(&scratch),
-            static_cast<size_t>(top_states_at + ((((N + 4095) / 4096 + 31) / 32 + (N + 4095) / 4096) * 8) / 256 * 256 + 256),
+            static_cast<size_t>(top_states_at + (N + 131071) / 131072 * 264 / 256 * 256 + 256),
             stream);
         if (error != cudaSuccess) {
             return error;
         }
-        error = cudaMemsetAsync(scratch, 0, static_cast<size_t>(top_states_at + ((((N + 4095) / 4096 + 31) / 32 + (N + 4095) / 4096) * 8) / 256 * 256 + 256), stream);
+        error = cudaMemsetAsync(scratch, 0, static_cast<size_t>(top_states_at + (N + 131071) / 131072 * 264 / 256 * 256 + 256), stream);
         if (error == cudaSuccess) {
             drawdown_kernels::drawdown_auto_long<long long><<<static_cast<unsigned>(blocks), 256, 0, stream>>>(
                 x,
@@ -645,12 +645,12 @@ cudaError_t drawdown_launch(
             unsigned char* scratch = nullptr;
             cudaError_t error = cudaMallocAsync(
                 reinterpret_cast<void**>(&scratch),
-                static_cast<size_t>(top_states_at + ((((N + 4095) / 4096 + 31) / 32 + (N + 4095) / 4096) * 8) / 256 * 256 + 256),
+                static_cast<size_t>(top_states_at + (N + 131071) / 131072 * 264 / 256 * 256 + 256),
                 stream);
             if (error != cudaSuccess) {
                 return error;
             }
-            error = cudaMemsetAsync(scratch, 0, static_cast<size_t>(top_states_at + ((((N + 4095) / 4096 + 31) / 32 + (N + 4095) / 4096) * 8) / 256 * 256 + 256), stream);
+            error = cudaMemsetAsync(scratch, 0, static_cast<size_t>(top_states_at + (N + 131071) / 131072 * 264 / 256 * 256 + 256), stream);
             if (error == cudaSuccess) {
                 drawdown_kernels::drawdown_auto_long_scalar<int><<<static_cast<unsigned>(blocks), 256, 0, stream>>>(
                     x,
@@ -666,12 +666,12 @@ cudaError_t drawdown_launch(
         unsigned char* scratch = nullptr;
         cudaError_t error = cudaMallocAsync(
             reinterpret_cast<void**>(&scratch),
-            static_cast<size_t>(top_states_at + ((((N + 4095) / 4096 + 31) / 32 + (N + 4095) / 4096) * 8) / 256 * 256 + 256),
+            static_cast<size_t>(top_states_at + (N + 131071) / 131072 * 264 / 256 * 256 + 256),
             stream);
         if (error != cudaSuccess) {
             return error;
         }
-        error = cudaMemsetAsync(scratch, 0, static_cast<size_t>(top_states_at + ((((N + 4095) / 4096 + 31) / 32 + (N + 4095) / 4096) * 8) / 256 * 256 + 256), stream);
+        error = cudaMemsetAsync(scratch, 0, static_cast<size_t>(top_states_at + (N + 131071) / 131072 * 264 / 256 * 256 + 256), stream);
         if (error == cudaSuccess) {
             drawdown_kernels::drawdown_auto_long_scalar<long long><<<static_cast<unsigned>(blocks), 256, 0, stream>>>(
                 x,

@@ -62,9 +62,11 @@ def _warp_totals(names: ScanScope, t: Total) -> list[str]:
             f"{t.lanes}{names.at_step} = {t.mine};",
             f"{t.mine} = {t.combined(t.mine, t.running)};",
         ]
+    place = f"{t.lanes}{names.at_step}"
     return [
         f"{t.ctype} {t.step};",
-        *wrapped(f"{t.lanes}{names.at_step} = {t.combined(t.mine, scanned)};", None),
+        *wrapped(f"{place} = {scanned};", None),
+        f"{place} = {t.combined(t.mine, place)};",
         f"{t.mine} = {t.combined(t.mine, t.step)};",
     ]
 
