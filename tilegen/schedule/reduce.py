@@ -148,11 +148,12 @@ class _Chooser:
         crowd = wanted * _LEAST_THREADS / self.target.registers_per_sm
         return (
             float(wanted > room),
-            cluster,
+            float(cluster > 1),
             round(
                 max(0.0, idle - 0.13) + max(0.0, busy - 1.0) + max(0.0, crowd - 1.0) + (along > 512) * 0.2, 3
             ),
             few,
+            cluster,
             wanted,
             -along,
         )
