@@ -211,14 +211,10 @@ class _Chooser:
             while along > 1 and along * 2 > length:
                 along //= 2
                 beside *= 2
-        items = 8 if length is None else max(1, min(8, -(-length // along)))
-        whole = False
-        if (
-            self.revisits
-            and length is not None
-            and self.costs.registers(width, -(-length // along)) <= _COLUMN_REGISTERS
-        ):
-            items, whole = -(-length // along), True
+        held = None if length is None else max(1, -(-length // along))
+        items, whole = 8 if held is None else min(8, held), False
+        if self.revisits and held is not None and self.costs.registers(width, held) <= _COLUMN_REGISTERS:
+            items, whole = held, True
         schedule = Schedule("auto", tile=(), vector=width, rows=Rows(along, beside, True, items, whole))
         return self.shared_among_blocks(schedule, count)
 
