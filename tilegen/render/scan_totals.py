@@ -80,7 +80,7 @@ def _term(names: ScanScope, body: ItemBody, t: Total) -> list[str]:
     lines = [*body.definitions, *printer.lines]
     body.definitions = []
     if carrier.op in ARGUMENTS:
-        text = f"{t.ctype}{{{text}, static_cast<long long>({_position(names)})}}"
+        text = f"{t.ctype}{{{text}, static_cast<index_t>({_position(names)})}}"
     place, inside = f"{t.term}{names.at_step}{names.at_lane}", names.within(carrier.first, carrier.limit)
     line = carrier.node.span.line
     if not inside:
