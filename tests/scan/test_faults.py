@@ -160,6 +160,20 @@ def test_state_before_its_total(separate: Program) -> None:
     assert "race on global memory" in look_back(separate, source).titles
 
 
+@pytest.mark.parametrize("fence", [0, 1])
+def test_totals_of_columns_without_a_fence(fence: int) -> None:
+    text = """kernel down(R, C) {
+        in  x: f64[R, C]
+        out y: f64[R, C]
+        y[i, j] = sum[k in 0..=i](x[k, j])
+        schedule s { threads i = 4, j = 32; tile i = 16 }
+    }"""
+    program, sizes = program_of(text), {"R": 16 * 20, "C": 32}
+    assert judge(program, sizes).text == ""
+    source = mutate(program.source, r"__threadfence\(\);", "", fence)
+    assert "race on global memory" in judge(program, sizes, source=source).titles
+
+
 def test_a_chunk_that_never_publishes(packed: Program) -> None:
     source = mutate(packed.source, r"if \(closes && lane == 0\)", "if (closes && lane == 77)")
     source = mutate(source, r"states\.publish\(tiles \+ chunk, 1, total\);", "")

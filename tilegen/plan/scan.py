@@ -16,7 +16,7 @@ from tilegen.plan.combine import ARGUMENTS, accumulator_type
 from tilegen.plan.conditions import aligned, index_conditions
 from tilegen.plan.model import AtLeast, AtMost, Condition, Multiple, Plan, Scratch, TileAxis
 from tilegen.plan.problems import not_along
-from tilegen.plan.scan_phase import CHUNK, WARP, Carrier, Carry, Loaded, Scan, Spread
+from tilegen.plan.scan_phase import CHUNK, Carrier, Carry, Loaded, Scan, Spread
 from tilegen.schedule.model import Schedule
 from tilegen.schedule.problems import members_of_several_types
 from tilegen.schedule.scan import follows
@@ -101,11 +101,9 @@ def _few_rows(nest: Nest, schedule: Schedule, walk: Plan, target: Target) -> tup
     (phase,) = walk.phases
     assert isinstance(phase, Scan)
     spread = phase.spread
-    if spread.across is not None or spread.beside > 1 or spread.along < 2 * WARP:
+    if spread.warps < 2 or (spread.across is None and spread.beside > 1):
         return None
-    rows, length = ONE, nest.axis(spread.axis).extent
-    for axis in nest.parallel:
-        rows = rows * axis.extent
+    rows, length = _lines(nest, walk.tiles), nest.axis(spread.axis).extent
     most, least = _ROWS_PER_SM * (target.sm_count or _MULTIPROCESSORS), 2 * spread.tile
     if (rows.constant or 0) > most or (length.constant is not None and length.constant < least):
         return None
@@ -156,7 +154,7 @@ def _plan(nest: Nest, schedule: Schedule, target: Target, name: str, carry: Carr
         phases=(phase,),
         conditions=conditions,
         fits_i32=index_conditions(nest),
-        scratch=tuple(_scratch(nest, phase)) if carry is Carry.LOOK_BACK else (),
+        scratch=tuple(_scratch(nest, phase, tiles)) if carry is Carry.LOOK_BACK else (),
     )
 
 
@@ -171,9 +169,11 @@ def _tiles(nest: Nest, schedule: Schedule, spread: Spread, carry: Carry) -> Iter
 
 
 def _raster(nest: Nest, spread: Spread, tiles: tuple[TileAxis, ...]) -> tuple[str, ...]:
-    """Rows as they come, tiles of a row from its start: a tile waits for those before it only."""
+    """A tile waits for those before it only, so it comes after them: all tiles of a row, then those of the next one;
+    across, where rows lie side by side in memory, one tile of all of them, then the next."""
     single = {t.axis for t in tiles if t.count.constant == 1}
-    names = [a.name for a in nest.parallel] + [spread.axis]
+    names = [a.name for a in nest.parallel]
+    names = [*names, spread.axis] if spread.across is None else [spread.axis, *names]
     return tuple(a for a in names if a not in single)
 
 
@@ -325,14 +325,24 @@ def words_per_value(carrier: Carrier) -> int:
     return 2 if carrier.op in ARGUMENTS else 1
 
 
-def _scratch(nest: Nest, phase: Scan) -> Iterator[Scratch]:
-    """A ticket, and per carrier the states of tiles and chunks; totals beside them that do not fit into a word."""
-    rows = ONE
-    for axis in nest.parallel:
-        rows = rows * axis.extent
-    # A word for each tile of a chunk, and one for the chunk: see `places` of render/scan_blocks.py.
-    chunks = ceil_div(nest.axis(phase.spread.axis).extent, phase.spread.tile * CHUNK)
-    places = rows * chunks * (CHUNK + 1)
+def _lines(nest: Nest, tiles: tuple[TileAxis, ...]) -> Expr:
+    """Rows, or groups of columns, each of which is scanned by itself."""
+    total = ONE
+    for tile in tiles:
+        total = total if tile.axis in nest.reduced else total * tile.count
+    return total
+
+
+def _scratch(nest: Nest, phase: Scan, tiles: tuple[TileAxis, ...]) -> Iterator[Scratch]:
+    """A ticket, and per carrier the states of tiles and chunks; totals beside them that do not fit into a word.
+
+    How many there are of a row: `places` of render/scan_blocks.py."""
+    spread, extent = phase.spread, nest.axis(phase.spread.axis).extent
+    if spread.across is None:
+        # A word for each tile of a chunk, and one for the chunk.
+        places = _lines(nest, tiles) * ceil_div(extent, spread.tile * CHUNK) * (CHUNK + 1)
+    else:
+        places = _lines(nest, tiles) * ceil_div(extent, spread.tile) * (spread.beside * spread.width)
     yield Scratch("ticket", U32, expr(1), zeroed=True)
     for carrier in phase.carriers:
         if wide_values(carrier):

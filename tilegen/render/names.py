@@ -24,7 +24,7 @@ minimum clip is_nan is_inf sigmoid relu silu gelu gelu_tanh inside edge wrap sym
 load_readonly store_streaming transpose_bytes
 Sum Product Maximum Minimum Any All Indexed FirstGreatest FirstLeast exchange across_lanes
 exchange_indexed Divisor divisor quotient store_remote cluster_arrive cluster_wait
-from_lane from_below lanes_before look_back PackedStates SeparateStates"""
+from_lane from_below lanes_before look_back look_back_column PackedStates SeparateStates"""
 RESERVED = frozenset((_CPP + " " + _CUDA + " " + _HELPERS).split())
 
 

@@ -72,14 +72,20 @@ def setup_lines(names: ScanScope) -> list[tuple[str, str]]:
 
 def _places(names: ScanScope, counts: Mapping[str, str], number: str) -> list[tuple[str, str]]:
     """Which tile of which row a block has, and where the states of the row lie."""
-    count = counts[names.spread.axis]
-    one = len(counts) == 1
-    tile = number if one else f"{number} % {count}"
-    row = f"{number} / {count}"
+    spread, count = names.spread, counts[names.spread.axis]
+    others = [n for a, n in counts.items() if a != spread.axis]
+    if spread.across is None:
+        tile = f"{number} % {count}" if others else number
+        row, places = f"{number} / {count}", f"({count} + {CHUNK - 1}) / {CHUNK} * {CHUNK + 1}"
+    else:
+        product = " * ".join(others)
+        product = f"({product})" if len(others) > 1 else product
+        tile, row = f"{number} / {product}" if others else number, f"{number} % {product}"
+        places = f"{count} * {spread.beside * spread.width}"
     return [
         (names.number, f"const int {names.number} = static_cast<int>({tile});"),
         (names.row, f"const unsigned {names.row} = {row};"),
-        (names.places, f"const unsigned {names.places} = ({count} + {CHUNK - 1}) / {CHUNK} * {CHUNK + 1};"),
+        (names.places, f"const unsigned {names.places} = {places};"),
     ]
 
 

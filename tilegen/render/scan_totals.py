@@ -141,7 +141,9 @@ def before_part(names: ScanScope, totals: list[Total], first: bool) -> PartView:
     spread, lines = names.spread, list[str]()
     column, per_column = names.at_column, names.per_column()
     if names.look_back:
-        lines += [f"{t.ctype} {t.tile} = {t.identity};" for t in totals]
+        lines += [f"{t.ctype} {t.tile}{per_column}{start_of(names, t)};" for t in totals]
+        if per_column:
+            lines += names.columns([f"{t.tile}{column} = {t.identity};" for t in totals])
     until = {t: t.tile if names.look_back else t.carry for t in totals}
     if spread.warps == 1:
         for t in totals:
@@ -205,31 +207,63 @@ def _shared_place(names: ScanScope, t: Total, group: str) -> str:
 
 
 def look_back_part(names: ScanScope, totals: list[Total]) -> PartView:
-    scope, lines = names.scope, list[str]()
-    scope.file.helpers.add("look_back")
-    tiles = names.count(names.spread.axis)
-    states, before = scope.names.user("@states", "states"), scope.names.user("@earlier", "before")
+    spread, lines = names.spread, list[str]()
     for number, t in enumerate(totals):
+        shape = f"{names.per_column()}[{spread.beside}]" if spread.across is not None else ""
         names.shared.append(
             SharedView(
-                f"The {t.carrier.name} of the tiles before this one.", f"__shared__ {t.ctype} {t.ahead};"
+                f"The {t.carrier.name} of the tiles before this one.",
+                f"__shared__ {t.ctype} {t.ahead}{shape};",
             )
         )
-        found = (
-            f"look_back<{t.operator}>({states}, static_cast<int>({tiles}), {names.number}, {names.lane}, "
-            f"{t.tile}, {t.identity})"
-        )
-        body = [
-            f"const {_states_type(names, t)} {states}{{{_states_places(names, t)}}};",
-            *wrapped(f"const {t.ctype} {before} = {found};", None),
-            *guarded(f"{names.lane} == 0", [f"{t.ahead} = {before};"]),
-        ]
-        lines += guarded(f"{names.part} == {number % names.spread.warps}", body)
+        if spread.across is None:
+            lines += guarded(f"{names.part} == {number % spread.warps}", _looking_back(names, t))
+        else:
+            lines += names.columns(_looking_up(names, t, number))
     lines.append("__syncthreads();")
-    lines += [f"{t.prefix} = {t.combined(t.ahead, t.prefix)};" for t in totals]
+    column = names.at_column
+    ahead = f"{column}[{names.lane}]" if spread.across is not None else ""
+    after = [f"{t.prefix}{column} = {t.combined(t.ahead + ahead, t.prefix + column)};" for t in totals]
+    lines += names.columns(after)
+    who = "One warp finds" if spread.across is None else "A thread per column finds"
     return PartView(
-        ("One warp finds the total of the tiles before this one, which other blocks have.",), tuple(lines)
+        (f"{who} the total of the tiles before this one, which other blocks have.",), tuple(lines)
     )
+
+
+def _looking_back(names: ScanScope, t: Total) -> list[str]:
+    scope = names.scope
+    scope.file.helpers.add("look_back")
+    states, before = scope.names.user("@states", "states"), scope.names.user("@earlier", "before")
+    tiles = names.count(names.spread.axis)
+    found = (
+        f"look_back<{t.operator}>({states}, static_cast<int>({tiles}), {names.number}, {names.lane}, "
+        f"{t.tile}, {t.identity})"
+    )
+    return [
+        f"const {_states_type(names, t)} {states}{{{_states_places(names, t)}}};",
+        *wrapped(f"const {t.ctype} {before} = {found};", None),
+        *guarded(f"{names.lane} == 0", [f"{t.ahead} = {before};"]),
+    ]
+
+
+def _looking_up(names: ScanScope, t: Total, number: int) -> list[str]:
+    """Down columns: those of a thread's neighbours are shared out among the threads of a column."""
+    scope, spread = names.scope, names.spread
+    scope.file.helpers.add("look_back_column")
+    states = scope.names.user("@states", "states")
+    stride = spread.beside * spread.width
+    column = f"{names.l} * {spread.beside} + {names.lane}" if spread.width > 1 else names.lane
+    found = (
+        f"look_back_column<{t.operator}>({states}, {stride}, {column}, {names.number}, "
+        f"{t.tile}{names.at_column}, {t.identity})"
+    )
+    body = [
+        f"const {_states_type(names, t)} {states}{{{_states_places(names, t)}}};",
+        *wrapped(f"{t.ahead}{names.at_column}[{names.lane}] = {found};", None),
+    ]
+    who = f"({names.l} + {number}) % {spread.warps}" if spread.width > 1 else str(number % spread.warps)
+    return guarded(f"{names.part} == {who}", body)
 
 
 def _states_type(names: ScanScope, t: Total) -> str:
@@ -240,7 +274,7 @@ def _states_type(names: ScanScope, t: Total) -> str:
 
 def _states_places(names: ScanScope, t: Total) -> str:
     name = t.carrier.name
-    one = len(names.scope.plan.raster) == 1
+    one = all(a == names.spread.axis for a in names.scope.plan.raster)
     rows = "" if one else f" + static_cast<size_t>({names.row}) * {names.places}"
     if wide_values(t.carrier):
         flags, totals = names.scope.scratch(f"{name}_flags"), names.scope.scratch(f"{name}_totals")
