@@ -192,7 +192,7 @@ static __global__ void __launch_bounds__(256, 1) down_s_long(
     // A thread per column finds the total of the tiles before this one, which other blocks have.
     #pragma unroll
     for (int l = 0; l < 2; ++l) {
-        if (part == (l + 0) % 8) {
+        if (part == l % 8) {
             const PackedStates<float> states{sum_states + static_cast<size_t>(row) * places};
             sum_ahead[l][lane] = look_back_column<Sum>(states, 64, l * 32 + lane, tile, sum_tile[l], 0.0f);
         }

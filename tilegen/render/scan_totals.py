@@ -262,7 +262,8 @@ def _looking_up(names: ScanScope, t: Total, number: int) -> list[str]:
         f"const {_states_type(names, t)} {states}{{{_states_places(names, t)}}};",
         *wrapped(f"{t.ahead}{names.at_column}[{names.lane}] = {found};", None),
     ]
-    who = f"({names.l} + {number}) % {spread.warps}" if spread.width > 1 else str(number % spread.warps)
+    first = f"({names.l} + {number})" if number else names.l
+    who = f"{first} % {spread.warps}" if spread.width > 1 else str(number % spread.warps)
     return guarded(f"{names.part} == {who}", body)
 
 
