@@ -51,6 +51,10 @@ PATTERNS: dict[str, tuple[str, str]] = {
     "vertical_flip": ("-", "Flips and a quarter turn: one axis reversed."),
     "concat": ("-", "`where` that picks between two tensors."),
     "padding": ("-", "numpy.pad's modes as boundaries."),
+    "scan": (
+        "-",
+        "Prefix sums and other scans: rows in a part of a warp, a warp, a block; one long row; columns.",
+    ),
     "elementwise": ("-", "Functions, several outputs, integers, conversions."),
 }
 

@@ -14,9 +14,11 @@ from tilegen.nest.family import Family, family_of
 from tilegen.nest.lets import inline_lets
 from tilegen.nest.merge import simplified_nest
 from tilegen.nest.reduce import reduce_nest
+from tilegen.nest.scan import scan_nest
 from tilegen.plan.lower import plan_map
-from tilegen.plan.model import Aligned, AtMost, Condition, Equals, Multiple, Plan
+from tilegen.plan.model import Aligned, AtLeast, AtMost, Condition, Equals, Multiple, Plan
 from tilegen.plan.reduce import plan_reduce
+from tilegen.plan.scan import plan_scan
 from tilegen.plan.variants import plan_variants, reduce_variants
 from tilegen.render import Rendered, render
 from tilegen.render.launcher import mapped_extents
@@ -27,6 +29,7 @@ from tilegen.schedule.complete import complete, named_axes
 from tilegen.schedule.complete_rows import complete_rows
 from tilegen.schedule.model import Schedule
 from tilegen.schedule.reduce import reduce_schedules
+from tilegen.schedule.scan import auto_scan, complete_scan
 from tilegen.spec import Bounds, IndexType, Kernel, ScheduleSpec
 from tilegen.target import Target
 
@@ -160,6 +163,8 @@ def holds(condition: Condition, values: Mapping[str, int], pointers: Mapping[str
             return bool(evaluate(condition.value, values) == condition.number)
         case AtMost():
             return bool(evaluate(condition.value, values) <= condition.limit)
+        case AtLeast():
+            return bool(evaluate(condition.value, values) >= condition.limit)
 
 
 def build(
@@ -198,8 +203,10 @@ def plans_of(
             plans, chosen = plan_tiles(kernel, schedule, target, sizes, constants, stem)
         case Family.REDUCE:
             plans, chosen = plan_rows(kernel, schedule, target, sizes, constants, stem)
-        case Family.SCAN | Family.HISTOGRAM:
-            raise SpecError([not_yet("scans cannot be generated yet", kernel.span)])
+        case Family.SCAN:
+            plans, chosen = plan_scans(kernel, schedule, target, sizes, constants, stem)
+        case Family.HISTOGRAM:
+            raise SpecError([not_yet("histograms cannot be generated yet", kernel.span)])
     return plans, chosen
 
 
@@ -250,6 +257,23 @@ def plan_rows(
         return (plan,), chosen
     rest = reduce_variants(general, reduce_schedules(general, target), target, f"{stem}_auto_any")
     return (replace(plan, conditions=conditions), *rest), chosen
+
+
+def plan_scans(
+    kernel: Kernel,
+    schedule: ScheduleSpec | None,
+    target: Target,
+    sizes: Mapping[str, int] | None,
+    constants: Mapping[str, int] | None,
+    stem: str,
+) -> tuple[tuple[Plan, ...], Schedule]:
+    """Plans of a kernel of the scan family, for many rows and for few."""
+    nest = scan_nest(kernel, constants, named_axes(schedule))
+    if schedule is None:
+        chosen = auto_scan(nest, target, None if sizes is None else {**nest.constants, **sizes})
+    else:
+        chosen = complete_scan(nest, schedule, target)
+    return plan_scan(nest, chosen, target, f"{stem}_{_label(chosen.name)}"), chosen
 
 
 def plan_auto(

@@ -35,6 +35,15 @@ struct FirstGreatest {
         const bool greater = b.value > a.value || (b_nan && !a_nan);
         return (tie ? b.index < a.index : greater) ? b : a;
     }
+    // Takes in an element that comes after all earlier ones.
+    template <typename T>
+    static __device__ __forceinline__ void take(Indexed<T>& best, T value, long long index)
+    {
+        const bool none = best.index == 0x7fffffffffffffffll;
+        if (value > best.value || (value != value && best.value == best.value) || none) {
+            best = Indexed<T>{value, index};
+        }
+    }
 };
 
 // Combines partial sums.
@@ -100,7 +109,7 @@ static __global__ void __launch_bounds__(256, 1) column_means_wide(
                 for (int l = 0; l < 2; ++l) {
                     const float value = x_in[s].lane[l];
                     row_mean[l] += value;
-                    row_argmax[l] = FirstGreatest::of(row_argmax[l], Indexed<float>{value, i});
+                    FirstGreatest::take(row_argmax[l], value, i);
                 }
             }
         }
@@ -195,7 +204,7 @@ static __global__ void __launch_bounds__(256, 1) column_means_wide_scalar(
             if (inside_ && i < R) {
                 const float value = x_in[s];
                 row_mean += value;
-                row_argmax = FirstGreatest::of(row_argmax, Indexed<float>{value, i});
+                FirstGreatest::take(row_argmax, value, i);
             }
         }
     }

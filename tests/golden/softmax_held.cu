@@ -14,12 +14,36 @@ struct __align__(8) f16x4 {
     __half lane[4];
 };
 
+// A divisor that many values share: its inverse, and a power of two that keeps the inverse in the range of a float.
+struct Divisor {
+    float inverse;
+    float scale;
+};
+static __device__ __forceinline__ Divisor divisor(float value)
+{
+    const float size = fabsf(value);
+    const float scale = size < 1e-36f ? 18446744073709551616.0f : (size > 1e36f ? 5.4210108624275222e-20f : 1.0f);
+    return Divisor{1.0f / (value * scale), scale};
+}
+static __device__ __forceinline__ float quotient(float x, const Divisor& by)
+{
+    return x * by.inverse * by.scale;
+}
+
 // The larger one; NaN if either is NaN.
 template <typename T>
 static __device__ __forceinline__ T maximum(T a, T b)
 {
     return (a > b || a != a) ? a : b;
 }
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+static __device__ __forceinline__ float maximum(float a, float b)
+{
+    float greater;
+    asm("max.NaN.f32 %0, %1, %2;" : "=f"(greater) : "f"(a), "f"(b));
+    return greater;
+}
+#endif
 
 // The larger one; NaN if either is NaN.
 struct Maximum {
@@ -137,6 +161,7 @@ static __global__ void __launch_bounds__(256, 1) softmax_held_upto1024(
     row_sum = across_lanes<Sum, 2>(row_sum_parts[team * 2 + thread % 2]);
 
     // Write y.
+    const Divisor row_sum_divisor = divisor(row_sum);
     #pragma unroll
     for (int s = 0; s < 4; ++s) {
         const index_t j = (s * TEAM + member) * 4;
@@ -144,7 +169,7 @@ static __global__ void __launch_bounds__(256, 1) softmax_held_upto1024(
             f16x4 y_out;
             #pragma unroll
             for (int l = 0; l < 4; ++l) {
-                y_out.lane[l] = __float2half_rn(e_row[s][l] / row_sum);
+                y_out.lane[l] = __float2half_rn(quotient(e_row[s][l], row_sum_divisor));
             }
             *reinterpret_cast<f16x4*>(y + i * C + j) = y_out;
         }
@@ -239,6 +264,7 @@ static __global__ void __launch_bounds__(256, 1) softmax_held_long(
     row_sum = across_lanes<Sum, 2>(row_sum_parts[team * 2 + thread % 2]);
 
     // Write y, 4 loads under way per thread.
+    const Divisor row_sum_divisor = divisor(row_sum);
     for (index_t base = 0; base < C; base += 1024) {
         f16x4 x_in[4];
         #pragma unroll
@@ -255,7 +281,7 @@ static __global__ void __launch_bounds__(256, 1) softmax_held_long(
                 f16x4 y_out;
                 #pragma unroll
                 for (int l = 0; l < 4; ++l) {
-                    y_out.lane[l] = __float2half_rn(expf(__half2float(x_in[s].lane[l]) - row_max) / row_sum);
+                    y_out.lane[l] = __float2half_rn(quotient(expf(__half2float(x_in[s].lane[l]) - row_max), row_sum_divisor));
                 }
                 *reinterpret_cast<f16x4*>(y + i * C + j) = y_out;
             }
@@ -345,6 +371,7 @@ static __global__ void __launch_bounds__(256, 1) softmax_held_scalar(
     row_sum = across_lanes<Sum, 2>(row_sum_parts[team * 2 + thread % 2]);
 
     // Write y, 4 loads under way per thread.
+    const Divisor row_sum_divisor = divisor(row_sum);
     for (index_t base = 0; base < C; base += 256) {
         __half x_in[4];
         #pragma unroll
@@ -358,7 +385,7 @@ static __global__ void __launch_bounds__(256, 1) softmax_held_scalar(
         for (int s = 0; s < 4; ++s) {
             const index_t j = base + s * TEAM + member;
             if (inside_ && j < C) {
-                y[i * C + j] = __float2half_rn(expf(__half2float(x_in[s]) - row_max) / row_sum);
+                y[i * C + j] = __float2half_rn(quotient(expf(__half2float(x_in[s]) - row_max), row_sum_divisor));
             }
         }
     }

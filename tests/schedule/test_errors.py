@@ -100,6 +100,18 @@ TYPED = [
     ("TG0620", "tile i = 3", "tile i = 2"),
     ("TG0620-row", "j = 100", "j = 64"),
     ("TG0620-row", "j = 100", "j = 128"),
+    ("TG0602-scan", "i = 64", "i = 32"),
+    ("TG0604-scan", "vector 2", "vector y = 2"),
+    ("TG0605-scan", "vector 8", "vector 4"),
+    ("TG0607-scan", "vector 4", "vector y = 4"),
+    ("TG0631", "stage x", ""),
+    ("TG0631-bounds", "bounds split", ""),
+    ("TG0632", "tile j = 100", "tile j = 192"),
+    ("TG0632-lanes", "j = 12", "j = 8"),
+    ("TG0632-lanes", "j = 12", "j = 16"),
+    ("TG0632-warps", "j = 72", "j = 64"),
+    ("TG0632-warps", "j = 72", "j = 96"),
+    ("TG0632-rows", "tile i = 8", "tile i = 4"),
 ]
 
 

@@ -344,6 +344,14 @@ def test_shuffle_that_named_lanes_never_reach(run: Run) -> None:
     assert found[FaultKind.WARP_SYNC_MISSING_LANES].line == 4
 
 
+def test_shuffle_by_a_lane_that_its_mask_leaves_out(run: Run) -> None:
+    source = """extern "C" __global__ void k(int* b) {
+    b[threadIdx.x] = __shfl_up_sync(0x7fffffffu, threadIdx.x, 1);
+}"""
+    fault = faults(run, source, 1, 32, ("out", 128))[FaultKind.WARP_SYNC_UNNAMED]
+    assert (fault.line, fault.count) == (2, 1)
+
+
 def test_shuffle_from_a_lane_that_takes_no_part(run: Run) -> None:
     source = """extern "C" __global__ void k(int* b) {
     if (threadIdx.x < 20)

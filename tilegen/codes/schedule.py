@@ -146,6 +146,21 @@ CODES: tuple[Code, ...] = (
         "s[i] = sum[j](a[i, j]) with tile i = 3; threads i = 2, j = 64",
     ),
     Code(
+        "TG0631",
+        "a directive that scans have no use for",
+        "Each element of a scan is read once, by the thread that needs it, and tiles of a row follow each other. "
+        "`threads`, `tile`, `vector`, `hint`, `index` and the limits on registers apply.",
+        "y[i, j] = sum[k in 0..=j](x[i, k]) with stage x",
+    ),
+    Code(
+        "TG0632",
+        "threads that cannot scan",
+        "Totals of a scan go from lane to lane of a warp: a row has a power of two of threads up to 32, or whole "
+        "warps. The threads of a block lie along the scanned axis and one other at most; `tile` is what they take at "
+        "once.",
+        "y[i, j] = sum[k in 0..=j](x[i, k]) with threads j = 96; tile j = 100",
+    ),
+    Code(
         "TG0701",
         "a kernel that cannot be generated yet",
         "The spec is legal and the NumPy reference evaluates it. This version generates copies, layout changes, "

@@ -22,6 +22,7 @@ from tilegen.dtypes import DType
 from tilegen.nest.affine import Run
 from tilegen.nest.model import Access, Nest, Store
 from tilegen.nest.passes import Pass
+from tilegen.plan.scan_phase import Scan
 from tilegen.schedule.model import Schedule
 from tilegen.spec import Reduce
 from tilegen.target import Target
@@ -249,7 +250,7 @@ class PointStores:
     widths: tuple[tuple[Access, int], ...]
 
 
-Phase = Load | Barrier | Compute | Walk | Combine | PointStores
+Phase = Load | Barrier | Compute | Walk | Combine | PointStores | Scan
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,7 +285,15 @@ class AtMost:
     limit: int
 
 
-Condition = Multiple | Aligned | Equals | AtMost
+@dataclass(frozen=True, slots=True)
+class AtLeast:
+    """Launch condition: `value >= limit`."""
+
+    value: Expr
+    limit: int
+
+
+Condition = Multiple | Aligned | Equals | AtMost | AtLeast
 
 
 @dataclass(frozen=True, slots=True)

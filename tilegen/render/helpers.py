@@ -9,10 +9,15 @@ _NEEDS = {
     "reflect": ("floor_mod",),
     "Maximum": ("maximum",),
     "Minimum": ("minimum",),
+    "gelu": ("maximum",),
     "FirstGreatest": ("Indexed",),
     "FirstLeast": ("Indexed",),
     "exchange_indexed": ("Indexed", "exchange"),
     "across_lanes": ("exchange",),
+    "from_lane_indexed": ("Indexed", "from_lane"),
+    "from_below_indexed": ("Indexed", "from_below"),
+    "lanes_before": ("from_below", "from_lane"),
+    "look_back": ("lanes_before",),
 }
 
 

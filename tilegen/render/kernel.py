@@ -19,9 +19,11 @@ from tilegen.plan.model import (
     PointStores,
     Walk,
 )
+from tilegen.plan.scan_phase import Scan
 from tilegen.render.compute import view_compute
 from tilegen.render.load import view_load
 from tilegen.render.reduce import view_reduce
+from tilegen.render.scan import view_scan
 from tilegen.render.scope import FileContext, KernelScope, prune
 from tilegen.render.view import (
     BarrierView,
@@ -39,7 +41,7 @@ from tilegen.spec import Bounds, Cast, ScalarRead, walk
 def view_kernel(plan: Plan, file: FileContext) -> KernelView:
     """Phases first: what they use decides which parameters, constants and definitions there are."""
     scope = KernelScope(plan, file)
-    body = view_reduce(scope) if plan.schedule.rows is not None else _view_tiles(scope)
+    body = _view_body(scope)
     text = "\n".join([*(t for p in body.phases for t in p.texts), *(s.declaration for s in body.shared)])
     setup = prune(list(body.setup), text)
     text += "\n" + "\n".join(setup)
@@ -54,6 +56,12 @@ def view_kernel(plan: Plan, file: FileContext) -> KernelView:
         setup=setup,
         phases=body.phases,
     )
+
+
+def _view_body(scope: KernelScope) -> BodyView:
+    if isinstance(scope.plan.phases[0], Scan):
+        return view_scan(scope)
+    return view_reduce(scope) if scope.plan.schedule.rows is not None else _view_tiles(scope)
 
 
 def _view_tiles(scope: KernelScope) -> BodyView:
@@ -271,7 +279,7 @@ def _phase(scope: KernelScope, phase: Phase) -> PhaseView:
             return SweepPhaseView(
                 (_compute_comment(scope, phase),), view_compute(scope, phase, True), free, scope.interior
             )
-        case Walk() | Combine() | PointStores():
+        case Walk() | Combine() | PointStores() | Scan():
             raise AssertionError("a nest without reductions has tiles only")
 
 
