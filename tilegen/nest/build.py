@@ -20,7 +20,6 @@ from tilegen.spec import (
     Cast,
     Kernel,
     Read,
-    Reduce,
     Role,
     Soa,
     Tensor,
@@ -39,7 +38,7 @@ def build_nest(kernel: Kernel, constants: Mapping[str, int] | None = None) -> Ne
     """
     values = compile_time(kernel, constants)
     lets, closed = inline_lets(kernel)
-    require_map_family(kernel, closed)
+    require_memories(kernel)
     require_computable(kernel, closed)
     first = kernel.assigns[0]
     require_shared_space(kernel, first)
@@ -91,20 +90,17 @@ def reads_of(value: Value) -> tuple[Read, ...]:
     return tuple(dict.fromkeys(v for v in walk(value) if isinstance(v, Read)))
 
 
-def require_map_family(kernel: Kernel, closed: Mapping[str, Value]) -> None:
+def require_memories(kernel: Kernel) -> None:
+    """Tensors that can be generated. Raises TG0701."""
     problems = []
-    for value in closed.values():
-        for node in walk(value):
-            if isinstance(node, Reduce):
-                problems.append(_not_yet(f"`{node.op.value}` cannot be generated yet", node.span))
     for tensor in kernel.tensors:
         if tensor.texture is not None:
             words = f"texture({tensor.texture.filter}, {tensor.texture.address})"
             message = "reading through a texture cannot be generated yet"
-            problems.append(_not_yet(message, tensor.span, f"leave `{words}` out"))
+            problems.append(not_yet(message, tensor.span, f"leave `{words}` out"))
         elif tensor.constant:
             message = "constant memory cannot be generated yet"
-            problems.append(_not_yet(message, tensor.span, "leave `constant` out"))
+            problems.append(not_yet(message, tensor.span, "leave `constant` out"))
     if problems:
         raise SpecError(problems)
 
@@ -112,12 +108,13 @@ def require_map_family(kernel: Kernel, closed: Mapping[str, Value]) -> None:
 _LATER = "`tilegen check` and the NumPy reference accept this kernel; generation follows in a later version"
 
 
-def _not_yet(message: str, span: Span, action: str = _LATER) -> Diagnostic:
+def not_yet(message: str, span: Span, action: str = _LATER) -> Diagnostic:
+    """TG0701: a kernel that is right but cannot be generated in this version."""
     return Diagnostic(
         "TG0701",
         message,
         span,
-        notes=("this version generates copies, permutations, layout changes and elementwise expressions",),
+        notes=("this version generates copies, layout changes, elementwise expressions, reductions, scans, histograms",),
         helps=(action,),
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from tilegen.algebra import Expr, substitute
+from tilegen.algebra import Expr, substitute, sym, symbols
 from tilegen.spec import (
     Binary,
     Call,
@@ -21,36 +21,57 @@ from tilegen.spec import (
     Unary,
     Value,
     Where,
+    children,
 )
 
 
-def map_value(value: Value, leaf: Callable[[Value], Value]) -> Value:
-    """Rebuild `value` with `leaf` applied to every node without operands (a `Read` after its gathered indices)."""
+def map_value(
+    value: Value, leaf: Callable[[Value], Value], reduction: Callable[[Reduce], Value] | None = None
+) -> Value:
+    """Rebuild `value` with `leaf` applied to every node without operands (a `Read` after its gathered indices).
+
+    `reduction` replaces reductions; without it their bodies are rebuilt like everything else."""
     match value:
         case Literal() | ScalarRead() | IndexValue() | LocalRead():
             return leaf(value)
         case Read():
-            indices = tuple(i if isinstance(i, Expr) else map_value(i, leaf) for i in value.indices)
+            indices = tuple(i if isinstance(i, Expr) else map_value(i, leaf, reduction) for i in value.indices)
             return leaf(replace(value, indices=indices))
         case Unary() | Cast():
-            return replace(value, operand=map_value(value.operand, leaf))
+            return replace(value, operand=map_value(value.operand, leaf, reduction))
         case Binary():
-            return replace(value, left=map_value(value.left, leaf), right=map_value(value.right, leaf))
+            return replace(value, left=map_value(value.left, leaf, reduction), right=map_value(value.right, leaf, reduction))
         case Where():
             return replace(
                 value,
-                condition=map_value(value.condition, leaf),
-                then=map_value(value.then, leaf),
-                otherwise=map_value(value.otherwise, leaf),
+                condition=map_value(value.condition, leaf, reduction),
+                then=map_value(value.then, leaf, reduction),
+                otherwise=map_value(value.otherwise, leaf, reduction),
             )
         case Call():
-            return replace(value, arguments=tuple(map_value(a, leaf) for a in value.arguments))
+            return replace(value, arguments=tuple(map_value(a, leaf, reduction) for a in value.arguments))
         case Reduce():
-            return replace(value, body=map_value(value.body, leaf))
+            return reduction(value) if reduction else replace(value, body=map_value(value.body, leaf))
+
+
+def free_names(value: Value) -> frozenset[str]:
+    """Axes and sizes that the index expressions of `value` mention and no reduction inside it binds."""
+    names: frozenset[str] = frozenset()
+    match value:
+        case IndexValue():
+            return symbols(value.index)
+        case Read() | LocalRead():
+            names = frozenset(n for i in value.indices if isinstance(i, Expr) for n in symbols(i))
+        case Reduce():
+            bounds = frozenset(n for a in value.axes for e in (a.lower, a.upper) for n in symbols(e))
+            return bounds | (free_names(value.body) - {a.name for a in value.axes})
+        case _:
+            pass
+    return names.union(*(free_names(child) for child in children(value)))
 
 
 def substitute_axes(value: Value, replacements: Mapping[str, Expr]) -> Value:
-    """`value` with axis names replaced in every index expression."""
+    """`value` with free axis names replaced in every index expression; what a reduction binds stays its own."""
 
     def leaf(node: Value) -> Value:
         match node:
@@ -68,7 +89,33 @@ def substitute_axes(value: Value, replacements: Mapping[str, Expr]) -> Value:
             case _:
                 return node
 
-    return map_value(value, leaf)
+    return map_value(value, leaf, lambda node: _substitute_bound(node, replacements))
+
+
+def _substitute_bound(node: Reduce, replacements: Mapping[str, Expr]) -> Reduce:
+    """A reduction with its free names replaced; its own axes are renamed where a replacement mentions them."""
+    free = free_names(node)
+    wanted = {n: e for n, e in replacements.items() if n in free}
+    if not wanted:
+        return node
+    arriving = {n for e in wanted.values() for n in symbols(e)}
+    taken = arriving | free | {a.name for a in node.axes}
+    fresh: dict[str, Expr] = {}
+    axes = []
+    for axis in node.axes:
+        name = axis.name
+        if name in arriving:
+            while name in taken:
+                name += "_"
+            taken.add(name)
+            fresh[axis.name] = sym(name)
+        axes.append(
+            replace(
+                axis, name=name, lower=substitute(axis.lower, wanted), upper=substitute(axis.upper, wanted)
+            )
+        )
+    body = substitute_axes(node.body, fresh) if fresh else node.body
+    return replace(node, axes=tuple(axes), body=substitute_axes(body, wanted))
 
 
 def inline_lets(kernel: Kernel) -> tuple[tuple[tuple[str, Value], ...], dict[str, Value]]:

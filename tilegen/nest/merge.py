@@ -18,10 +18,11 @@ def simplified_nest(kernel: Kernel, constants: Mapping[str, int] | None, keep: C
 
 
 def drop_unit_axes(nest: Nest, keep: Collection[str] = ()) -> Nest:
-    """Axes whose extent is the constant 1 become the number 0."""
+    """Axes whose extent is the constant 1 become the number 0; a row, or a nest without rows, keeps its last one."""
     unit = {a.name: ZERO for a in nest.axes if a.extent.constant == 1 and a.name not in keep}
-    if nest.axes and len(unit) == len(nest.axes):
-        unit.pop(nest.axes[-1].name, None)
+    for row in nest.rows or (tuple(a.name for a in nest.axes),):
+        if row and set(row) <= unit.keys():
+            unit.pop(row[-1])
     return _rewrite(nest, tuple(a for a in nest.axes if a.name not in unit), unit) if unit else nest
 
 
@@ -47,6 +48,8 @@ def _accesses(nest: Nest) -> tuple[Access, ...]:
 
 
 def _end_to_end(nest: Nest, outer: NestAxis, inner: NestAxis) -> bool:
+    if nest.box_of(outer.name) != nest.box_of(inner.name):
+        return False
     for access in _accesses(nest):
         parts = linear_parts(access.address, [outer.name, inner.name])
         if parts is None:
@@ -81,6 +84,11 @@ def _merge(nest: Nest, outer: NestAxis, inner: NestAxis) -> Nest:
     # Addresses are linear with slow = fast * extent, so the merged axis takes the inner axis's place.
     addresses = {outer.name: ZERO, inner.name: sym(name)}
     values = {outer.name: sym(name) // inner.extent, inner.name: sym(name) % inner.extent}
+
+    def named(axes: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(name if a == inner.name else a for a in axes if a != outer.name)
+
+    nest = replace(nest, reduced=named(nest.reduced), rows=tuple(named(row) for row in nest.rows))
     return _rewrite(nest, axes, addresses, values)
 
 
@@ -97,9 +105,12 @@ def _rewrite(
         )
         return replace(access, address=substitute(access.address, addresses), checked=checked)
 
+    left = {a.name for a in axes}
     return replace(
         nest,
         axes=axes,
+        reduced=tuple(a for a in nest.reduced if a in left),
+        rows=tuple(tuple(a for a in row if a in left) for row in nest.rows),
         axis_values={n: substitute(e, values or addresses) for n, e in nest.axis_values.items()},
         loads={r: move(a) for r, a in nest.loads.items()},
         stores=tuple(replace(s, access=move(s.access)) for s in nest.stores),

@@ -7,11 +7,11 @@ that values of the spec's trees can be computed after axes were shifted or merge
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tilegen.algebra import Expr
 from tilegen.dtypes import DType, ElementType
-from tilegen.spec import Assign, Boundary, Kernel, Read, Value
+from tilegen.spec import Assign, Boundary, Kernel, Read, Reduce, Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,8 @@ class Store:
 class Nest:
     """`lets`: names for values that occur inside `stores`, for readable code. `dynamic_strides`: (tensor, dimension)
     of strides taken from the arrays passed, in parameter order. `reduced`: axes that reductions and scans run over;
-    every `Reduce` left in a value runs over some of them, by these names."""
+    every `Reduce` left in a value runs over some of them, by their names in the spec. `rows`: the boxes of
+    axes that reductions run over, outputs along a row over the first; `row_of`: which one each reduction runs over."""
 
     kernel: Kernel
     axes: tuple[NestAxis, ...]
@@ -93,11 +94,19 @@ class Nest:
     dynamic_strides: tuple[tuple[str, int], ...]
     constants: Mapping[str, int]
     reduced: tuple[str, ...] = ()
+    rows: tuple[tuple[str, ...], ...] = ()
+    row_of: Mapping[Reduce, int] = field(default_factory=dict)
 
     @property
     def parallel(self) -> tuple[NestAxis, ...]:
         """The axes whose points do not depend on each other: a launch has nothing to do where one of them is empty."""
         return tuple(a for a in self.axes if a.name not in self.reduced)
+
+    def box_of(self, axis: str) -> int:
+        """The number of the row that an axis belongs to; -1 for a parallel axis."""
+        if axis not in self.reduced:
+            return -1
+        return next((n for n, row in enumerate(self.rows) if axis in row), 0)
 
     def pointer(self, name: str) -> Pointer:
         return next(p for p in self.pointers if p.name == name)

@@ -1,0 +1,159 @@
+"""In which order the reductions of a nest can be computed, and what one walk along a row leaves for the next.
+
+A reduction whose body uses other reductions comes after them. Every walk evaluates all reductions of one level and row;
+the last one writes the outputs along the row. Where a thread keeps its part of the row in registers (`whole`), a read
+or a costly value of one walk is kept for the later ones that need it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tilegen.nest.family import reductions_of
+from tilegen.nest.lets import free_names
+from tilegen.nest.model import Nest, Store
+from tilegen.spec import Binary, BinaryOp, Call, Cast, Read, Reduce, Value, Where, children
+from tilegen.algebra import symbols, sym
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """One walk along row `row`. `reads`: what it reads anew at every point, without a condition; `keep`: values to keep
+    for later walks; `known`: values and reads kept by earlier ones."""
+
+    level: int
+    row: int
+    reductions: tuple[Reduce, ...]
+    stores: tuple[Store, ...]
+    reads: tuple[Read, ...]
+    keep: tuple[Value, ...]
+    known: tuple[Value, ...]
+
+    @property
+    def roots(self) -> tuple[Value, ...]:
+        return (*(r.body for r in self.reductions), *(s.value for s in self.stores))
+
+
+def level_of(node: Reduce) -> int:
+    inner = reductions_of([node.body])
+    return 1 + max(map(level_of, inner)) if inner else 0
+
+
+def row_stores(nest: Nest) -> tuple[Store, ...]:
+    """Stores at every point of the first row."""
+    reduced = set(nest.reduced)
+    return tuple(s for s in nest.stores if {a.name for a in s.assign.axes} & _row_names(nest, reduced))
+
+
+def point_stores(nest: Nest) -> tuple[Store, ...]:
+    """Stores once per row."""
+    along = row_stores(nest)
+    return tuple(s for s in nest.stores if s not in along)
+
+
+def _row_names(nest: Nest, reduced: set[str]) -> set[str]:
+    return {n for n, value in nest.axis_values.items() if symbols(value) & reduced} | reduced
+
+
+def passes(nest: Nest, whole: bool) -> tuple[Pass, ...]:
+    """The walks in order. `whole`: threads keep their part of a row between walks."""
+    moving = frozenset(_row_names(nest, set(nest.reduced)))
+    found = reductions_of(s.value for s in nest.stores)
+    work: list[tuple[int, int, tuple[Reduce, ...], tuple[Store, ...]]] = []
+    levels = 1 + max(map(level_of, found), default=-1)
+    for level in range(levels):
+        for row in range(len(nest.rows)):
+            here = tuple(r for r in found if level_of(r) == level and nest.row_of[r] == row)
+            if here:
+                work.append((level, row, here, ()))
+    if row_stores(nest):
+        work.append((levels, 0, (), row_stores(nest)))
+
+    seen: list[set[Value]] = []
+    needed: list[set[Value]] = []
+    for position, (_, row, reductions, stores) in enumerate(work):
+        roots = [*(r.body for r in reductions), *(s.value for s in stores)]
+        earlier = {v for p in range(position) if whole and work[p][1] == row for v in seen[p]}
+        uses: set[Value] = set()
+        for root in roots:
+            _collect(root, moving, earlier, uses)
+        needed.append(uses)
+        seen.append({v for root in roots for v in _always(root) if _moves(v, moving)})
+
+    result = []
+    for position, (level, row, reductions, stores) in enumerate(work):
+        roots = (*(r.body for r in reductions), *(s.value for s in stores))
+        later = {v for p in range(position + 1, len(work)) if work[p][1] == row for v in needed[p]} if whole else set()
+        first = {
+            v for v in later if v in seen[position] and not any(
+                v in seen[p] for p in range(position) if work[p][1] == row
+            )
+        }
+        known = {v for v in needed[position] if whole and any(
+            v in seen[p] for p in range(position) if work[p][1] == row
+        )}
+        reads = _reads(roots, moving, known)
+        keep = tuple(v for v in dict.fromkeys(v for r in roots for v in _always(r)) if v in first and v not in reads)
+        result.append(Pass(level, row, reductions, stores, reads, keep, tuple(sorted(known, key=repr))))
+    return tuple(result)
+
+
+def _moves(value: Value, moving: frozenset[str]) -> bool:
+    """Whether a value changes along the row."""
+    return bool(free_names(value) & moving)
+
+
+def _collect(value: Value, moving: frozenset[str], earlier: set[Value], uses: set[Value]) -> None:
+    """The values of earlier walks that are worth keeping for `value`."""
+    if isinstance(value, Reduce) or not _moves(value, moving):
+        return
+    if value in earlier and (isinstance(value, Read) or _costly(value, earlier)):
+        uses.add(value)
+        return
+    for child in children(value):
+        _collect(child, moving, earlier, uses)
+
+
+def _costly(value: Value, earlier: set[Value]) -> bool:
+    """Whether a value takes more than a few instructions to compute again from what it is made of."""
+    if isinstance(value, Cast | Reduce | Read):
+        return False
+    if isinstance(value, Call | Where):
+        return True
+    if isinstance(value, Binary) and value.op in (BinaryOp.DIVIDE, BinaryOp.POWER, BinaryOp.REMAINDER):
+        return True
+    return any(_costly(child, earlier) for child in children(value))
+
+
+def _always(value: Value) -> Iterator[Value]:
+    """`value` and what is below it that is evaluated at every point; reductions are values of their own."""
+    yield value
+    if isinstance(value, Reduce):
+        return
+    for n, child in enumerate(children(value)):
+        lazy = isinstance(value, Where) or (
+            isinstance(value, Binary) and value.op in (BinaryOp.AND, BinaryOp.OR)
+        )
+        if not (lazy and n > 0):
+            yield from _always(child)
+
+
+def _reads(roots: tuple[Value, ...], moving: frozenset[str], known: set[Value]) -> tuple[Read, ...]:
+    found: dict[Read, None] = {}
+
+    def visit(value: Value) -> None:
+        if value in known or isinstance(value, Reduce):
+            return
+        if isinstance(value, Read) and _moves(value, moving):
+            found[value] = None
+        for n, child in enumerate(children(value)):
+            lazy = isinstance(value, Where) or (
+                isinstance(value, Binary) and value.op in (BinaryOp.AND, BinaryOp.OR)
+            )
+            if not (lazy and n > 0):
+                visit(child)
+
+    for root in roots:
+        visit(root)
+    return tuple(found)
