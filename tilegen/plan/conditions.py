@@ -20,14 +20,14 @@ def vector_conditions(nest: Nest, compute: Compute, loads: tuple[Load, ...]) -> 
     run = compute.sweep.run
     for access, width in compute.widths:
         assert run is not None
-        _require(nest, access, replace(run, width=width), access.address, found)
+        aligned_access(nest, access, replace(run, width=width), access.address, found)
     if run is not None and not compute.tail:
-        _multiple(whole_run(nest, run), run.width, found)
+        multiple(whole_run(nest, run), run.width, found)
     for load in loads:
         if load.width > 1:
             assert load.sweep.run is not None
-            _require(nest, load.access, load.sweep.run, load.address, found)
-            _multiple(whole_run(nest, load.sweep.run), load.width, found)
+            aligned_access(nest, load.access, load.sweep.run, load.address, found)
+            multiple(whole_run(nest, load.sweep.run), load.width, found)
     return tuple(c for n, c in enumerate(found) if not _follows(c, list(found), n))
 
 
@@ -63,17 +63,19 @@ def needs_tail(nest: Nest, run: Run, conditions: tuple[Condition, ...]) -> bool:
     return Multiple(total, run.width) not in conditions
 
 
-def _require(nest: Nest, access: Access, run: Run, address: Expr, found: dict[Condition, None]) -> None:
+def aligned_access(nest: Nest, access: Access, run: Run, address: Expr, found: dict[Condition, None]) -> None:
+    """Conditions under which `access` can move a whole item of `run` at once."""
     step = step_along(nest, access, run, address)
     assert step is not None and step.step == 1
     pointer = nest.pointer(access.pointer)
     assert not isinstance(pointer.dtype, Struct)
     found[Aligned(access.pointer, run.width * pointer.dtype.size)] = None
     for value in step.divisible:
-        _multiple(value, run.width, found)
+        multiple(value, run.width, found)
 
 
-def _multiple(value: Expr, factor: int, found: dict[Condition, None]) -> None:
+def multiple(value: Expr, factor: int, found: dict[Condition, None]) -> None:
+    """The condition that `value` is a multiple of `factor`, unless it is known to be."""
     if value.constant is None or value.constant % factor:
         found[Multiple(value, factor)] = None
 

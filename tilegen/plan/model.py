@@ -21,7 +21,9 @@ from tilegen.algebra import ZERO, Expr, sym, xor
 from tilegen.dtypes import DType
 from tilegen.nest.affine import Run
 from tilegen.nest.model import Access, Nest, Store
+from tilegen.plan.passes import Pass
 from tilegen.schedule.model import Schedule
+from tilegen.spec import Reduce
 from tilegen.target import Target
 
 
@@ -42,6 +44,8 @@ def linear_item(axis: str) -> Expr:
 
 
 TID = sym("@tid")
+# Pseudo axes of the tiles of a nest with reductions: its rows, and the parts of a row that blocks share.
+ROWS, PARTS = "@rows", "@parts"
 FIELD = "@field"  # the pseudo axis of a staged struct: its members, side by side
 
 
@@ -211,7 +215,41 @@ class Compute:
         return dict(self.widths).get(access, 1)
 
 
-Phase = Load | Barrier | Compute
+@dataclass(frozen=True, slots=True)
+class Walk:
+    """Threads go along a row: they read, accumulate reductions, keep values for later walks, and store.
+
+    `sweep` has only the run of an item. `widths`: elements per global access of each access that follows the run.
+    """
+
+    step: Pass
+    sweep: Sweep
+    widths: tuple[tuple[Access, int], ...]
+
+    def width_of(self, access: Access) -> int:
+        return dict(self.widths).get(access, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Combine:
+    """The threads of a team put their accumulators of `reductions` together. `everyone`: all of them need the results,
+    else the first one. `parts`: what other blocks found of the same row is added, in order, by the last of them."""
+
+    reductions: tuple[Reduce, ...]
+    everyone: bool
+    parts: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PointStores:
+    """Stores of one element per row. `sweep`: the lanes of neighbouring rows, where a thread has several."""
+
+    stores: tuple[Store, ...]
+    sweep: Sweep
+    widths: tuple[tuple[Access, int], ...]
+
+
+Phase = Load | Barrier | Compute | Walk | Combine | PointStores
 
 
 @dataclass(frozen=True, slots=True)

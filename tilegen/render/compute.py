@@ -17,7 +17,7 @@ from tilegen.render.names import member_name
 from tilegen.render.scope import KernelScope, mark, prune, wrapped
 from tilegen.render.values import ValuePrinter, literal
 from tilegen.render.view import SweepView
-from tilegen.spec import Aosoa, Binary, BinaryOp, Boundary, Hint, Read, Value, Where, children
+from tilegen.spec import Aosoa, Binary, BinaryOp, Boundary, Hint, Read, Reduce, Value, Where, children
 
 Shift = Mapping[str, Expr]
 
@@ -25,11 +25,14 @@ Shift = Mapping[str, Expr]
 def view_compute(scope: KernelScope, compute: Compute, guarded: bool) -> SweepView:
     """Evaluate every store; `guarded`: with the conditions of ragged edges."""
     conditions = scope.limits(compute.sweep) + [scope.guard(a) for a in compute.guards if guarded]
-    return scope.sweep(compute.sweep, conditions, _Body(scope, compute).lines())
+    return scope.sweep(compute.sweep, conditions, ItemBody(scope, compute).lines())
 
 
-class _Body:
-    def __init__(self, scope: KernelScope, compute: Compute) -> None:
+class ItemBody:
+    """The statements of one item. `known`: values that have a text already."""
+
+    def __init__(self, scope: KernelScope, compute: Compute, known: Mapping[Value, str] | None = None) -> None:
+        self.known = dict(known or {})
         self.scope, self.compute = scope, compute
         self.run = compute.sweep.run
         self.width = self.run.width if self.run is not None else 1
@@ -51,7 +54,7 @@ class _Body:
         assert self.run is not None
         scope, axis = self.scope, self.run.fast
         shift = {axis: sym(f"@at_{axis}")}
-        single = _Body(scope, self.compute)._points(shift)
+        single = ItemBody(scope, self.compute)._points(shift)
         extent = scope.index(scope.nest.axis(axis).extent)
         at = scope.symbol(f"@at_{axis}")
         guarded = [f"if ({at} < {extent}) {{", *("    " + x for x in single), "}"]
@@ -61,7 +64,7 @@ class _Body:
             "} else {",
             *(
                 "    " + x
-                for x in self._each_lane(
+                for x in self.each_lane(
                     [text for _, text in scope.lane_coordinates(self.compute.sweep)] + guarded
                 )
             ),
@@ -81,12 +84,16 @@ class _Body:
                 lines.append(f"const {self.scope.file.types.value(store.access.dtype)} {name} = {texts[n]};")
                 texts[n] = name
         for store, text in zip(self.compute.stores, texts, strict=True):
-            lines += wrapped(self._store(store.access, shift, text), store.assign.span.line)
+            lines += self.stored(store, shift, text)
         return lines
+
+    def stored(self, store: Store, shift: Shift, text: str) -> list[str]:
+        """The statement that writes `text`."""
+        return wrapped(self._store(store.access, shift, text), store.assign.span.line)
 
     def _values(self, shift: Shift) -> tuple[list[str], list[str]]:
         """The text of each store's value, and the definitions they use."""
-        printer = self._printer(shift)
+        printer = self.printer(shift)
         for store in self.compute.stores:
             printer.count(store.value)
         texts = [printer(s.value) for s in self.compute.stores]
@@ -122,18 +129,19 @@ class _Body:
             return f"{name}[{index(address // placement.block)}].{member}[{index(address % placement.block)}]"
         return f"{name}[{index(address)}].{member}"
 
-    def _printer(self, shift: Shift) -> ValuePrinter:
+    def printer(self, shift: Shift) -> ValuePrinter:
         return ValuePrinter(
             types=self.scope.file.types,
             read=lambda read: self._read(read, shift),
             index=lambda e: self.scope.index(substitute(self.scope.in_nest(e), shift)),
             scalar=lambda name: self.scope.names.user(f"${name}"),
-            fresh=self._fresh,
+            fresh=self.fresh,
             lets={value: name for name, value in self.scope.nest.lets},
             helpers=self.scope.file.helpers,
+            known=self.known,
         )
 
-    def _fresh(self, wanted: str) -> str:
+    def fresh(self, wanted: str) -> str:
         name, n = wanted, 0
         while name in self.taken:
             n += 1
@@ -205,11 +213,11 @@ class _Body:
             if re.fullmatch(r"\w+", text):
                 return text
             if text not in self.indices:
-                name = self._fresh(checked.symbol[1:])
+                name = self.fresh(checked.symbol[1:])
                 self.definitions.append(f"const index_t {name} = {text};")
                 self.indices[text] = name
             return self.indices[text]
-        text = self._printer(shift)(checked.index)
+        text = self.printer(shift)(checked.index)
         return f"static_cast<index_t>({text})" if index_kind(checked) == "index_t" else text
 
     # Several lanes at a time
@@ -223,7 +231,7 @@ class _Body:
         wide = self.shared_widths.get(access.pointer, 0) or self.compute.width_of(access)
         if self.compute.width_of(store.access) != self.width or wide != self.width or not self._along(access):
             return None
-        text = self._vector_store(store.access, self._vector_load(access))
+        text = self._vector_store(store.access, self.vector_load(access))
         return wrapped(text, store.assign.span.line)
 
     def _along(self, access: Access) -> bool:
@@ -233,7 +241,7 @@ class _Body:
             return self.run.single and self.staged[access.pointer].axes[-1][0] == self.run.fast
         return self.compute.width_of(access) > 1
 
-    def _vector_load(self, access: Access) -> str:
+    def vector_load(self, access: Access) -> str:
         pointer = self.scope.nest.pointer(access.pointer)
         assert isinstance(pointer.dtype, DType)
         size = pointer.dtype.size
@@ -270,22 +278,22 @@ class _Body:
         for read in self._unconditional():
             access = scope.nest.loads[read]
             if self._along(access):
-                name = self._fresh(f"{scope.pointer(access.pointer)}_in")
-                before.append(f"const auto {name} = {self._vector_load(access)};")
+                name = self.fresh(f"{scope.pointer(access.pointer)}_in")
+                before.append(f"const auto {name} = {self.vector_load(access)};")
                 self.hoisted[read] = f"{name}.lane[{lane}]"
         shift = {axis: sym(f"@at_{axis}") for axis, _ in self.run.axes}
         texts, definitions = self._values(shift)
         inner = list(definitions)
         after: list[str] = []
         for n, (store, text) in enumerate(zip(self.compute.stores, texts, strict=True)):
-            declared, assigned, stored = self._lane_store(n, store, text, shift)
+            declared, assigned, stored = self.lane_store(n, store, text, shift)
             before += declared
             inner.append(assigned)
             after += stored
         inner = [*prune(scope.lane_coordinates(self.compute.sweep), "\n".join(inner)), *inner]
-        return [*before, *self._each_lane(inner), *after]
+        return [*before, *self.each_lane(inner), *after]
 
-    def _lane_store(self, n: int, store: Store, text: str, shift: Shift) -> tuple[list[str], str, list[str]]:
+    def lane_store(self, n: int, store: Store, text: str, shift: Shift) -> tuple[list[str], str, list[str]]:
         """What a store adds before, inside and after the loop over lanes."""
         lane, line = self.scope.symbol("@lane"), store.assign.span.line
         name = self.scope.names.user(f"@out{n}", f"{self.scope.pointer(store.access.pointer)}_out")
@@ -301,9 +309,9 @@ class _Body:
         one = mark(self._store(store.access, shift, f"{name}[{lane}]"), line)
         moved = prune(self.scope.lane_coordinates(self.compute.sweep), one)
         declared = f"{self.scope.file.types.value(store.access.dtype)} {name}[{self.width}];"
-        return [declared], f"{name}[{lane}] = {text};", self._each_lane([*moved, one])
+        return [declared], f"{name}[{lane}] = {text};", self.each_lane([*moved, one])
 
-    def _each_lane(self, lines: list[str]) -> list[str]:
+    def each_lane(self, lines: list[str]) -> list[str]:
         lane = self.scope.symbol("@lane")
         return [
             "#pragma unroll",
@@ -332,8 +340,10 @@ def index_kind(checked: CheckedIndex) -> str:
 
 
 def unconditional(value: Value) -> Iterator[Value]:
-    """`value` and what is below it, without what is evaluated only under a condition."""
+    """`value` and what is below it, without what is evaluated only under a condition or inside a reduction."""
     yield value
+    if isinstance(value, Reduce):
+        return
     for n, child in enumerate(children(value)):
         lazy = isinstance(value, Where) or (
             isinstance(value, Binary) and value.op in (BinaryOp.AND, BinaryOp.OR)

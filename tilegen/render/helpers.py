@@ -7,6 +7,12 @@ _NEEDS = {
     "wrap": ("floor_mod",),
     "symmetric": ("floor_mod",),
     "reflect": ("floor_mod",),
+    "Maximum": ("maximum",),
+    "Minimum": ("minimum",),
+    "FirstGreatest": ("Indexed",),
+    "FirstLeast": ("Indexed",),
+    "exchange_indexed": ("Indexed", "exchange"),
+    "across_lanes": ("exchange",),
 }
 
 

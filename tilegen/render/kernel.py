@@ -7,12 +7,25 @@ from collections.abc import Mapping
 
 from tilegen.dtypes import DType, Struct
 from tilegen.nest.model import Pointer, stride_symbol
-from tilegen.plan.model import FIELD, Barrier, Buffer, Compute, Load, Phase, Plan
+from tilegen.plan.model import (
+    FIELD,
+    Barrier,
+    Buffer,
+    Combine,
+    Compute,
+    Load,
+    Phase,
+    Plan,
+    PointStores,
+    Walk,
+)
 from tilegen.render.compute import view_compute
 from tilegen.render.load import view_load
+from tilegen.render.reduce import view_reduce
 from tilegen.render.scope import FileContext, KernelScope, prune
 from tilegen.render.view import (
     BarrierView,
+    BodyView,
     ConstantView,
     KernelView,
     ParameterView,
@@ -26,24 +39,31 @@ from tilegen.spec import Bounds, Cast, ScalarRead, walk
 def view_kernel(plan: Plan, file: FileContext) -> KernelView:
     """Phases first: what they use decides which parameters, constants and definitions there are."""
     scope = KernelScope(plan, file)
-    phases = tuple(_phase(scope, p) for p in plan.phases)
-    shared = _shared(scope)
-    text = "\n".join([*(t for p in phases for t in p.texts), *(s.declaration for s in shared)])
-    setup = prune(_setup(scope), text)
+    body = view_reduce(scope) if plan.schedule.rows is not None else _view_tiles(scope)
+    text = "\n".join([*(t for p in body.phases for t in p.texts), *(s.declaration for s in body.shared)])
+    setup = prune(list(body.setup), text)
     text += "\n" + "\n".join(setup)
     file.helpers |= scope.index.helpers
     return KernelView(
         name=plan.name,
-        comment=(
-            *_statements(plan),
-            f"{plan.threads} threads per block; a block computes {_tile_text(scope)}.",
-        ),
+        comment=(*_statements(plan), f"{plan.threads} threads per block; a block computes {body.extent}."),
         attributes=_attributes(plan),
         parameters=tuple(p for p in _parameters(scope) if _mentions(text, p.name)),
-        constants=tuple(c for c in _constants(scope) if _mentions(text, c.name)),
-        shared=shared,
+        constants=tuple(c for c in body.constants if _mentions(text, c.name)),
+        shared=body.shared,
         setup=setup,
-        phases=phases,
+        phases=body.phases,
+    )
+
+
+def _view_tiles(scope: KernelScope) -> BodyView:
+    """The body of a kernel whose blocks compute tiles."""
+    return BodyView(
+        extent=_tile_text(scope),
+        phases=tuple(_phase(scope, p) for p in scope.plan.phases),
+        shared=_shared(scope),
+        constants=tuple(_constants(scope)),
+        setup=tuple(_setup(scope)),
     )
 
 
@@ -249,6 +269,8 @@ def _phase(scope: KernelScope, phase: Phase) -> PhaseView:
             return SweepPhaseView(
                 (_compute_comment(scope, phase),), view_compute(scope, phase, True), free, scope.interior
             )
+        case Walk() | Combine() | PointStores():
+            raise AssertionError("a nest without reductions has tiles only")
 
 
 def _load_comment(scope: KernelScope, load: Load) -> str:

@@ -48,7 +48,8 @@ _C_OPERATORS = {
 
 class ValuePrinter:
     """Prints values at one point. `read` gives the C text of a tensor element, `index` of an index expression over the
-    spec's names, `scalar` of a scalar parameter. Values used twice, and lets, become named constants in `lines`."""
+    spec's names, `scalar` of a scalar parameter. Values used twice, and lets, become named constants in `lines`.
+    `known`: values that have a text already, such as results of reductions."""
 
     def __init__(
         self,
@@ -59,22 +60,27 @@ class ValuePrinter:
         fresh: Callable[[str], str],
         lets: Mapping[Value, str],
         helpers: set[str],
+        known: Mapping[Value, str] | None = None,
     ) -> None:
         self._types, self._read, self._index, self._scalar = types, read, index, scalar
         self._fresh, self._lets, self.helpers = fresh, lets, helpers
         self._uses: Counter[Value] = Counter()
-        self._named: dict[Value, str] = {}
+        self._named: dict[Value, str] = dict(known or {})
         self._conditional = 0
         self.lines: list[str] = []
 
     def count(self, value: Value) -> None:
         """Announce a value that will be printed, so that what several of them share is computed once."""
         self._uses[value] += 1
-        if self._uses[value] > 1:
+        if self._uses[value] > 1 or value in self._named:
             return
         for n, child in enumerate(children(value)):
             if not (isinstance(value, Where) and n > 0):
                 self.count(child)
+
+    def know(self, value: Value, text: str) -> None:
+        """From now on `value` prints as `text`."""
+        self._named[value] = text
 
     def __call__(self, value: Value) -> str:
         return self._at(value, _TERNARY)
@@ -121,7 +127,7 @@ class ValuePrinter:
             case Call():
                 return self._call(value), _PRIMARY
             case LocalRead() | Reduce():
-                raise AssertionError("lets are inlined and reductions refused before rendering")
+                raise AssertionError("lets are inlined, and results of reductions are known, before values are printed")
 
     def _binary(self, value: Binary) -> tuple[str, int]:
         if (

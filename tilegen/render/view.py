@@ -54,8 +54,67 @@ class SweepPhaseView:
         return (*self.sweep.texts, *free)
 
 
+@dataclass(frozen=True, slots=True)
+class ItemsView:
+    """The items of one thread: `inside` are definitions per item, `guard` a condition or empty."""
+
+    variable: str
+    trip: int
+    inside: tuple[str, ...]
+    guard: str
+    body: tuple[str, ...]
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        return (*self.inside, self.guard, *self.body)
+
+
+@dataclass(frozen=True, slots=True)
+class WalkView:
+    """A walk along a row. `before`: definitions; `chunks`: the head of the loop over pieces of the row, empty where it
+    is one piece; `pieces`: what is done with each."""
+
+    kind: ClassVar[str] = "walk"
+    comment: tuple[str, ...]
+    before: tuple[str, ...]
+    chunks: str
+    arrays: tuple[str, ...]
+    pieces: tuple[ItemsView, ...]
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        return (*self.before, self.chunks, *self.arrays, *(t for p in self.pieces for t in p.texts))
+
+
+@dataclass(frozen=True, slots=True)
+class CombineView:
+    """Threads put their partial results together: `stages` of lines, a barrier between them."""
+
+    kind: ClassVar[str] = "combine"
+    comment: tuple[str, ...]
+    stages: tuple[tuple[str, ...], ...]
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        return tuple(line for stage in self.stages for line in stage)
+
+
+@dataclass(frozen=True, slots=True)
+class OnceView:
+    """Statements of the threads for which `guard` holds (empty: all)."""
+
+    kind: ClassVar[str] = "once"
+    comment: tuple[str, ...]
+    guard: str
+    body: tuple[str, ...]
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        return (self.guard, *self.body)
+
+
 # `kind` names the macro of templates/kernel.cu.j2 that prints the phase.
-PhaseView = BarrierView | SweepPhaseView
+PhaseView = BarrierView | SweepPhaseView | WalkView | CombineView | OnceView
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +139,18 @@ class SharedView:
 
     comment: str
     declaration: str
+
+
+@dataclass(frozen=True, slots=True)
+class BodyView:
+    """What a family decides of a kernel. `extent`: completes "a block computes …"; `setup`: (name, definition) pairs, of
+    which those are printed that are used."""
+
+    extent: str
+    constants: tuple[ConstantView, ...]
+    shared: tuple[SharedView, ...]
+    setup: tuple[tuple[str, str], ...]
+    phases: tuple[PhaseView, ...]
 
 
 @dataclass(frozen=True, slots=True)

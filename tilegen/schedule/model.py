@@ -33,6 +33,34 @@ class Stage:
 
 
 @dataclass(frozen=True, slots=True)
+class Rows:
+    """How the threads of a block share the rows of a nest with reductions.
+
+    `along` threads, a power of two, walk a row together; `beside` such teams work side by side. `across`: neighbouring
+    threads take neighbouring rows, because those lie next to each other in memory, else neighbouring points of a row.
+    `items`: accesses of a thread and tensor that are under way together. `whole`: a row is at most one such step, and
+    stays in registers. `parts`: blocks that share a row at most; the last one to finish adds what they found.
+    """
+
+    along: int
+    beside: int
+    across: bool
+    items: int
+    whole: bool
+    parts: int = 1
+
+    @property
+    def threads(self) -> int:
+        return self.along * self.beside
+
+    def describe(self) -> str:
+        words = [f"{self.along} threads a row", f"{self.beside} rows a block"]
+        words += ["in registers"] if self.whole else []
+        words += [f"{self.parts} blocks a row"] if self.parts > 1 else []
+        return ", ".join(words)
+
+
+@dataclass(frozen=True, slots=True)
 class Schedule:
     """Directives for one kernel, axes by the nest's names.
 
@@ -40,7 +68,7 @@ class Schedule:
     fastest in a warp; empty: `thread_count` threads in the order of the output. `vector`: elements per global access
     for every tensor it can serve; `vector_of` overrides it per tensor. `vector_required`: tensors for which a narrower
     access is an error, not a choice. `unroll`: axis to unroll factor. `spans`: where directives (entry None) and single
-    entries of them (`i` of `tile i = 30`) were written.
+    entries of them (`i` of `tile i = 30`) were written. `rows`: for a nest with reductions, in place of `tile`.
     """
 
     name: str
@@ -58,6 +86,7 @@ class Schedule:
     max_registers: int | None = None
     min_blocks: int | None = None
     index: IndexType = IndexType.AUTO
+    rows: Rows | None = None
     spans: tuple[tuple[str, str | None, Span], ...] = field(default=(), repr=False, compare=False)
 
     def tile_of(self, axis: str) -> int:
@@ -90,6 +119,8 @@ class Schedule:
         tiled = [(a, t) for a, t in self.tile if t > 1]
         if tiled:
             parts.append("tile " + ", ".join(f"{a} = {t}" for a, t in tiled))
+        if self.rows is not None:
+            parts.append(self.rows.describe())
         if self.threads:
             parts.append("threads " + ", ".join(f"{a} = {t}" for a, t in self.threads))
         for stage in self.stages:

@@ -1,0 +1,66 @@
+"""The operators of reductions in CUDA C: their function objects, accumulators and the statement that takes a value in."""
+
+from __future__ import annotations
+
+from tilegen.plan.combine import ARGUMENTS, accumulator_type, combining, identity
+from tilegen.render.c_types import TypeNames
+from tilegen.render.values import literal
+from tilegen.spec import Reduce, Reduction
+
+_OPERATORS = {
+    Reduction.SUM: "Sum",
+    Reduction.PROD: "Product",
+    Reduction.MAX: "Maximum",
+    Reduction.MIN: "Minimum",
+    Reduction.ANY: "Any",
+    Reduction.ALL: "All",
+    Reduction.ARGMAX: "FirstGreatest",
+    Reduction.ARGMIN: "FirstLeast",
+}
+# No index of an element: greater than all of them, so that it never wins a tie.
+_NO_INDEX = "0x7fffffffffffffffll"
+
+
+def operator_name(node: Reduce, helpers: set[str]) -> str:
+    """The function object that combines two accumulators of `node`."""
+    name = _OPERATORS[combining(node.op)]
+    helpers.add(name)
+    return name
+
+
+def accumulator_ctype(node: Reduce, types: TypeNames, helpers: set[str]) -> str:
+    ctype = types.value(accumulator_type(node))
+    if node.op in ARGUMENTS:
+        helpers.add("Indexed")
+        return f"Indexed<{ctype}>"
+    return ctype
+
+
+def identity_text(node: Reduce, types: TypeNames, helpers: set[str]) -> str:
+    dtype = accumulator_type(node)
+    text = literal(identity(node.op, dtype), dtype, types)[0]
+    if node.op in ARGUMENTS:
+        return f"{accumulator_ctype(node, types, helpers)}{{{text}, {_NO_INDEX}}}"
+    return text
+
+
+def taken_in(node: Reduce, place: str, value: str, index: str, types: TypeNames, helpers: set[str]) -> str:
+    """The statement that takes one element into the accumulator `place`; `index`: where an arg-reduction found it."""
+    match node.op:
+        case Reduction.SUM | Reduction.MEAN:
+            return f"{place} += {value};"
+        case Reduction.PROD:
+            return f"{place} *= {value};"
+        case Reduction.COUNT:
+            return f"{place} += ({value}) ? 1 : 0;"
+        case Reduction.ANY:
+            return f"{place} = {place} || ({value});"
+        case Reduction.ALL:
+            return f"{place} = {place} && ({value});"
+        case Reduction.MAX | Reduction.MIN:
+            name = "maximum" if node.op is Reduction.MAX else "minimum"
+            helpers.add(name)
+            return f"{place} = {name}({place}, {value});"
+        case Reduction.ARGMAX | Reduction.ARGMIN:
+            ctype = accumulator_ctype(node, types, helpers)
+            return f"{place} = {operator_name(node, helpers)}::of({place}, {ctype}{{{value}, {index}}});"

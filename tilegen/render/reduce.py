@@ -1,0 +1,45 @@
+"""The body of a kernel with reductions: rows, walks along them, combinations, and stores."""
+
+from __future__ import annotations
+
+from tilegen.plan.model import Combine, PointStores, Walk
+from tilegen.render.combine import view_combine
+from tilegen.render.rows import RowScope
+from tilegen.render.scope import KernelScope
+from tilegen.render.view import BodyView, PhaseView
+from tilegen.render.walk import view_once, view_walk
+
+
+def view_reduce(scope: KernelScope) -> BodyView:
+    rows = RowScope(scope)
+    walks = [p for p in scope.plan.phases if isinstance(p, Walk)]
+    phases: list[PhaseView] = []
+    for phase in scope.plan.phases:
+        match phase:
+            case Walk():
+                after = walks[walks.index(phase) + 1 :]
+                later = frozenset(v for w in after if w.step.row == phase.step.row for v in w.step.known)
+                phases.append(view_walk(rows, phase, later))
+            case Combine():
+                phases.append(view_combine(rows, phase))
+            case PointStores():
+                phases.append(view_once(rows, phase))
+            case _:
+                raise AssertionError("a nest with reductions has no tiles")
+    return BodyView(
+        extent=_extent(rows),
+        constants=tuple(rows.constants()),
+        shared=tuple(rows.shared),
+        setup=tuple(rows.setup()),
+        phases=tuple(phases),
+    )
+
+
+def _extent(rows: RowScope) -> str:
+    plan = rows.plan
+    count = rows.rows.beside * rows.lanes
+    parallel = " x ".join(rows.scope.names.user(a.name) for a in rows.nest.parallel)
+    text = "everything" if not parallel else f"{count} rows" if count > 1 else "one row"
+    if parallel:
+        text += f" ({parallel})"
+    return f"part of {text}" if rows.shares else text
