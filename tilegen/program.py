@@ -8,7 +8,11 @@ from functools import cached_property, lru_cache
 
 from tilegen.algebra import evaluate, sym
 from tilegen.nest import Nest
+from tilegen.nest.family import Family, family_of
+from tilegen.nest.histogram import histogram_nest
+from tilegen.nest.lets import inline_lets
 from tilegen.nest.merge import simplified_nest
+from tilegen.plan.histogram import histogram_variants
 from tilegen.plan.lower import plan_map
 from tilegen.plan.model import Aligned, AtMost, Condition, Equals, Multiple, Plan
 from tilegen.plan.variants import plan_variants
@@ -18,6 +22,7 @@ from tilegen.render.names import kernel_identifier
 from tilegen.render.view import ParameterView
 from tilegen.schedule.auto import auto_schedule, short_sizes
 from tilegen.schedule.complete import complete, named_axes
+from tilegen.schedule.histogram import auto_histogram, complete_histogram
 from tilegen.schedule.model import Schedule
 from tilegen.spec import Bounds, IndexType, Kernel, ScheduleSpec
 from tilegen.target import Target
@@ -171,14 +176,51 @@ def build(
     Raises SpecError for what cannot be generated or a directive that cannot be honoured.
     """
     stem = kernel_identifier(name or kernel.name)
+    _, closed = inline_lets(kernel)
+    match family_of(kernel, closed):
+        case Family.HISTOGRAM:
+            plans, chosen = plan_counts(kernel, schedule, target, sizes, constants, stem)
+        case _:
+            plans, chosen = plan_tiles(kernel, schedule, target, sizes, constants, stem)
+    return Program(kernel, chosen, target, plans, render(plans, stem, provenance))
+
+
+def plan_tiles(
+    kernel: Kernel,
+    schedule: ScheduleSpec | None,
+    target: Target,
+    sizes: Mapping[str, int] | None,
+    constants: Mapping[str, int] | None,
+    stem: str,
+) -> tuple[tuple[Plan, ...], Schedule]:
+    """Plans of a kernel of the map family."""
     nest = simplified_nest(kernel, constants, named_axes(schedule))
     if schedule is None:
-        plans, chosen = plan_auto(nest, target, sizes, stem)
+        return plan_auto(nest, target, sizes, stem)
+    chosen = complete(nest, schedule, target)
+    return plan_variants(nest, chosen, target, f"{stem}_{_label(chosen.name)}"), chosen
+
+
+def _label(name: str) -> str:
+    return "".join(c if c.isalnum() else "_" for c in name).strip("_")
+
+
+def plan_counts(
+    kernel: Kernel,
+    schedule: ScheduleSpec | None,
+    target: Target,
+    sizes: Mapping[str, int] | None,
+    constants: Mapping[str, int] | None,
+    stem: str,
+) -> tuple[tuple[Plan, ...], Schedule]:
+    """Plans of a histogram."""
+    nest = histogram_nest(kernel, constants, named_axes(schedule))
+    if schedule is None:
+        known = None if sizes is None else {**nest.constants, **sizes}
+        chosen = auto_histogram(nest, target, known)
     else:
-        chosen = complete(nest, schedule, target)
-        label = "".join(c if c.isalnum() else "_" for c in chosen.name).strip("_")
-        plans = plan_variants(nest, chosen, target, f"{stem}_{label}")
-    return Program(kernel, chosen, target, plans, render(plans, stem, provenance))
+        chosen = complete_histogram(nest, schedule, target)
+    return histogram_variants(nest, chosen, target, f"{stem}_{_label(chosen.name)}"), chosen
 
 
 def plan_auto(

@@ -21,6 +21,7 @@ from tilegen.algebra import ZERO, Expr, sym, xor
 from tilegen.dtypes import DType
 from tilegen.nest.affine import Run
 from tilegen.nest.model import Access, Nest, Store
+from tilegen.plan.histogram_model import ClearBins, CountElements, TotalBins, WriteBins
 from tilegen.plan.passes import Pass
 from tilegen.schedule.model import Schedule
 from tilegen.spec import Reduce
@@ -249,7 +250,18 @@ class PointStores:
     widths: tuple[tuple[Access, int], ...]
 
 
-Phase = Load | Barrier | Compute | Walk | Combine | PointStores
+Phase = (
+    Load
+    | Barrier
+    | Compute
+    | Walk
+    | Combine
+    | PointStores
+    | ClearBins
+    | CountElements
+    | TotalBins
+    | WriteBins
+)
 
 
 @dataclass(frozen=True, slots=True)

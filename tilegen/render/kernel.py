@@ -7,19 +7,9 @@ from collections.abc import Mapping
 
 from tilegen.dtypes import DType, Struct
 from tilegen.nest.model import Pointer, stride_symbol
-from tilegen.plan.model import (
-    FIELD,
-    Barrier,
-    Buffer,
-    Combine,
-    Compute,
-    Load,
-    Phase,
-    Plan,
-    PointStores,
-    Walk,
-)
+from tilegen.plan.model import FIELD, Barrier, Buffer, Compute, Load, Phase, Plan
 from tilegen.render.compute import view_compute
+from tilegen.render.histogram import view_histogram
 from tilegen.render.load import view_load
 from tilegen.render.reduce import view_reduce
 from tilegen.render.scope import FileContext, KernelScope, prune
@@ -39,7 +29,7 @@ from tilegen.spec import Bounds, Cast, ScalarRead, walk
 def view_kernel(plan: Plan, file: FileContext) -> KernelView:
     """Phases first: what they use decides which parameters, constants and definitions there are."""
     scope = KernelScope(plan, file)
-    body = view_reduce(scope) if plan.schedule.rows is not None else _view_tiles(scope)
+    body = _view_body(scope)
     text = "\n".join([*(t for p in body.phases for t in p.texts), *(s.declaration for s in body.shared)])
     setup = prune(list(body.setup), text)
     text += "\n" + "\n".join(setup)
@@ -54,6 +44,14 @@ def view_kernel(plan: Plan, file: FileContext) -> KernelView:
         setup=setup,
         phases=body.phases,
     )
+
+
+def _view_body(scope: KernelScope) -> BodyView:
+    if scope.plan.schedule.rows is not None:
+        return view_reduce(scope)
+    if scope.plan.schedule.counting is not None:
+        return view_histogram(scope)
+    return _view_tiles(scope)
 
 
 def _view_tiles(scope: KernelScope) -> BodyView:
@@ -269,8 +267,8 @@ def _phase(scope: KernelScope, phase: Phase) -> PhaseView:
             return SweepPhaseView(
                 (_compute_comment(scope, phase),), view_compute(scope, phase, True), free, scope.interior
             )
-        case Walk() | Combine() | PointStores():
-            raise AssertionError("a nest without reductions has tiles only")
+        case _:
+            raise AssertionError("a nest of the map family has tiles only")
 
 
 def _load_comment(scope: KernelScope, load: Load) -> str:

@@ -94,10 +94,6 @@ class KernelScope:
         self.names.give(symbol, text)
         return sym(symbol)
 
-    def scratch(self, name: str) -> str:
-        """The pointer to scratch memory of the launch."""
-        return self.names.user(f"#{name}", name)
-
     def pointer(self, name: str) -> str:
         return self.names.user(f"*{name}")
 
