@@ -375,10 +375,36 @@ def test_trap(run: Run) -> None:
 
 def test_runaway_loop(run: Run) -> None:
     source = """extern "C" __global__ void k(volatile int* b) {
-    while (b[0] == 0) { }
+    while (b[0] == 0) { b[1 + threadIdx.x] = 1; }
 }"""
-    found = faults(run, source, 1, 32, np.zeros(1, np.int32), max_instructions=200_000)
+    found = faults(run, source, 1, 32, np.zeros(33, np.int32), max_instructions=200_000)
     assert list(found) == [FaultKind.RUNAWAY]
+
+
+@pytest.mark.parametrize(
+    "body", ["", "__nanosleep(20);", "tries++;", "tries = min(2 * tries, 100); __nanosleep(tries);"]
+)
+def test_a_wait_for_what_nobody_does(run: Run, body: str) -> None:
+    source = """extern "C" __global__ void k(volatile int* b) {
+    int tries = 1;
+    while (b[0] == 0) { BODY }
+    b[0] = tries;
+}""".replace("BODY", body)
+    found = faults(run, source, 3, 64, np.zeros(1, np.int32))
+    assert list(found) == [FaultKind.DEADLOCK]
+    fault = found[FaultKind.DEADLOCK]
+    assert (fault.line, fault.count) == (3, 192)
+    assert "192 threads of 3 blocks wait for ever" in fault.message
+
+
+def test_a_wait_that_gives_up_is_none(run: Run) -> None:
+    source = """extern "C" __global__ void k(volatile int* b, int* c) {
+    int tries = 0;
+    while (b[0] == 0 && tries < 300) { tries++; }
+    c[threadIdx.x] = tries;
+}"""
+    report, memory = run(source, 1, 64, np.zeros(1, np.int32), ("out", 256))
+    assert report.faults == () and (memory.read("a1").view(np.int32) == 300).all()
 
 
 def test_every_kind_has_a_test_here() -> None:

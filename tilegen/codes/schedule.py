@@ -120,12 +120,37 @@ CODES: tuple[Code, ...] = (
         "schedule s { tile i = {1, 2, …, 20}, j = {1, 2, …, 20} }",
     ),
     Code(
+        "TG0617",
+        "a directive that rows have no use for",
+        "Kernels with reductions have no tiles in shared memory and no order of tiles: threads walk rows. `threads`, "
+        "`tile` along rows and reduced axes, `vector`, `unroll`, `hint`, `index` and the limits on registers apply.",
+        "s[i] = sum[j](a[i, j]) with stage a",
+    ),
+    Code(
+        "TG0618",
+        "a team that is not a power of two",
+        "Threads that share a row combine their results in pairs, then pairs of pairs: their number is a power of two.",
+        "s[i] = sum[j](a[i, j]) with threads j = 96",
+    ),
+    Code(
+        "TG0619",
+        "a warp that is not whole",
+        "Threads that share a row exchange results within warps: a block with such teams has a multiple of 32 threads.",
+        "s[i] = sum[j](a[i, j]) with threads i = 3, j = 8",
+    ),
+    Code(
+        "TG0620",
+        "a tile of rows that threads do not make up",
+        "Along parallel axes `tile` is the number of rows that the threads of a block have side by side, along reduced "
+        "axes a multiple of what they take at once.",
+        "s[i] = sum[j](a[i, j]) with tile i = 3; threads i = 2, j = 64",
+    ),
+    Code(
         "TG0701",
         "a kernel that cannot be generated yet",
-        "The spec is legal and the NumPy reference evaluates it. This version generates copies, permutations, "
-        "layout "
-        "changes, gathers and elementwise expressions.",
-        "s[i] = sum[j](a[i, j])",
+        "The spec is legal and the NumPy reference evaluates it. This version generates copies, layout changes, "
+        "gathers, elementwise expressions, reductions, scans and histograms.",
+        "s[i] = sum[j](max[k](a[i, j, k]))",
     ),
     Code(
         "TG0702",

@@ -114,7 +114,9 @@ def not_yet(message: str, span: Span, action: str = _LATER) -> Diagnostic:
         "TG0701",
         message,
         span,
-        notes=("this version generates copies, layout changes, elementwise expressions, reductions, scans, histograms",),
+        notes=(
+            "this version generates copies, layout changes, elementwise expressions, reductions, scans, histograms",
+        ),
         helps=(action,),
     )
 

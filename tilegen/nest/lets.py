@@ -35,12 +35,18 @@ def map_value(
         case Literal() | ScalarRead() | IndexValue() | LocalRead():
             return leaf(value)
         case Read():
-            indices = tuple(i if isinstance(i, Expr) else map_value(i, leaf, reduction) for i in value.indices)
+            indices = tuple(
+                i if isinstance(i, Expr) else map_value(i, leaf, reduction) for i in value.indices
+            )
             return leaf(replace(value, indices=indices))
         case Unary() | Cast():
             return replace(value, operand=map_value(value.operand, leaf, reduction))
         case Binary():
-            return replace(value, left=map_value(value.left, leaf, reduction), right=map_value(value.right, leaf, reduction))
+            return replace(
+                value,
+                left=map_value(value.left, leaf, reduction),
+                right=map_value(value.right, leaf, reduction),
+            )
         case Where():
             return replace(
                 value,

@@ -11,14 +11,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import permutations
 
-from tilegen.algebra import Expr, substitute, sym
+from tilegen.algebra import Expr, substitute, sym, symbols
 from tilegen.diagnostics import Diagnostic, SpecError
 from tilegen.nest.build import (
     compile_time,
     nest_over,
+    not_yet,
     require_computable,
     require_memories,
-    not_yet,
 )
 from tilegen.nest.family import reductions_of
 from tilegen.nest.lets import free_names, inline_lets, substitute_axes
@@ -43,7 +43,9 @@ from tilegen.spec import (
 Ranges = tuple[tuple[Expr, Expr], ...]
 
 
-def reduce_nest(kernel: Kernel, constants: Mapping[str, int] | None = None, keep: frozenset[str] = frozenset()) -> Nest:
+def reduce_nest(
+    kernel: Kernel, constants: Mapping[str, int] | None = None, keep: frozenset[str] = frozenset()
+) -> Nest:
     """The nest of `kernel`, unit axes dropped and neighbouring ones merged but for those in `keep`.
 
     Raises SpecError: TG0701 (what cannot be generated yet), TG0702 (assignments without a shared space).
@@ -58,8 +60,17 @@ def reduce_nest(kernel: Kernel, constants: Mapping[str, int] | None = None, keep
     rows = tuple(tuple(a.name for a in row.axes) for row in space.rows)
     axes = (*space.parallel, *(a for row in space.rows for a in row.axes))
     nest = nest_over(kernel, values, axes, written, named, tuple(n for row in rows for n in row))
-    nest = replace(nest, rows=rows, row_of=dict(space.row_of))
+    called = {old: nest.axis_values[new] for old, new in space.called.items() if old not in nest.axis_values}
+    nest = replace(nest, rows=rows, row_of=dict(space.row_of), axis_values={**nest.axis_values, **called})
+    keep = keep | {space.called[name] for name in keep if name in space.called}
     return merge_axes(drop_unit_axes(nest, keep), keep)
+
+
+def axis_called(nest: Nest, name: str) -> str:
+    """The nest's axis for an axis of the spec, which may be one with another: `k` of `max[k](x[i, k])` with `j`."""
+    if any(a.name == name for a in nest.axes) or name not in nest.axis_values:
+        return name
+    return next(iter(symbols(nest.axis_values[name]) & {a.name for a in nest.axes}), name)
 
 
 @dataclass(slots=True)
@@ -82,6 +93,8 @@ class _Space:
         self.names = {a.name for a in self.parallel}
         self.rows: list[_Row] = []
         self.row_of: dict[Reduce, int] = {}
+        # What the axes of reductions are called in the spec, and what they are one with.
+        self.called: dict[str, str] = {}
         self._rewritten: dict[Value, Value] = {}
         rests = [tuple(a for a in s.axes if a.name not in self.names) for s in self.assigns]
         for assign, rest in zip(self.assigns, rests, strict=True):
@@ -101,11 +114,15 @@ class _Space:
             bound = {a.name for a in outer.axes}
             for inner in walk(outer.body):
                 if isinstance(inner, Reduce) and free_names(inner) & bound:
-                    raise SpecError([not_yet(
-                        f"`{inner.op.value}` for each element of `{outer.op.value}` cannot be generated yet",
-                        inner.span,
-                        "write the inner reduction to an output of a kernel of its own",
-                    )])
+                    raise SpecError(
+                        [
+                            not_yet(
+                                f"`{inner.op.value}` for each element of `{outer.op.value}` cannot be generated yet",
+                                inner.span,
+                                "write the inner reduction to an output of a kernel of its own",
+                            )
+                        ]
+                    )
 
     def _parallel(self, reductions: tuple[Reduce, ...]) -> tuple[Axis, ...]:
         """Axes that every reduction may depend on; what is left of each assignment must run along a row."""
@@ -202,6 +219,8 @@ class _Space:
             best = (0, len(self.rows) - 1, _renamed(node, fresh))
         _, number, placed = best
         self.rows[number].reads |= set(_own_reads(placed.body))
+        for old, new in zip(node.axes, placed.axes, strict=True):
+            self.called.setdefault(old.name, new.name)
         self.row_of[placed] = number
         return placed
 
@@ -235,7 +254,9 @@ class _Space:
 
 
 def _renamed(node: Reduce, axes: tuple[Axis, ...]) -> Reduce:
-    names = {old.name: sym(new.name) for old, new in zip(node.axes, axes, strict=True) if old.name != new.name}
+    names = {
+        old.name: sym(new.name) for old, new in zip(node.axes, axes, strict=True) if old.name != new.name
+    }
     return replace(
         node,
         axes=tuple(replace(a, span=old.span) for a, old in zip(axes, node.axes, strict=True)),

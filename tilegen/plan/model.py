@@ -21,8 +21,8 @@ from tilegen.algebra import ZERO, Expr, sym, xor
 from tilegen.dtypes import DType
 from tilegen.nest.affine import Run
 from tilegen.nest.model import Access, Nest, Store
+from tilegen.nest.passes import Pass
 from tilegen.plan.histogram_model import ClearBins, CountElements, TotalBins, WriteBins
-from tilegen.plan.passes import Pass
 from tilegen.schedule.model import Schedule
 from tilegen.spec import Reduce
 from tilegen.target import Target

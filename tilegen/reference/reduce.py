@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from math import prod
 
 import numpy as np
 
@@ -108,7 +109,7 @@ def _flat(array: Array, lengths: tuple[int, ...], outer: int) -> Array:
     """Reduction axes as one leading dimension."""
     padded = array.reshape((1,) * (outer + len(lengths) - array.ndim) + array.shape)
     full = np.broadcast_to(padded, lengths[::-1] + padded.shape[len(lengths) :])
-    return full.reshape(-1, *padded.shape[len(lengths) :])
+    return full.reshape(prod(full.shape[: len(lengths)]), *padded.shape[len(lengths) :])
 
 
 def _is_running(node: Reduce, frame: Frame, track: bool) -> bool:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from tilegen.nest.rows import row_count
 from tilegen.plan.combine import ARGUMENTS
-from tilegen.plan.model import Combine, ROWS
-from tilegen.plan.reduce import components, row_count, scratch_name
+from tilegen.plan.model import Combine
+from tilegen.plan.reduce import components, scratch_name
 from tilegen.render.operators import accumulator_ctype, identity_text, operator_name
 from tilegen.render.rows import RowScope
 from tilegen.render.view import CombineView, SharedView
@@ -32,7 +33,11 @@ def result_text(rows: RowScope, node: Reduce) -> str:
     place = rows.at_lane(rows.result(node))
     if node.op not in ARGUMENTS:
         return place
-    return f"{place}.index" if node.dtype.size == 8 else f"static_cast<{rows.types.value(node.dtype)}>({place}.index)"
+    return (
+        f"{place}.index"
+        if node.dtype.size == 8
+        else f"static_cast<{rows.types.value(node.dtype)}>({place}.index)"
+    )
 
 
 def _joined(*parts: list[list[str]]) -> list[list[str]]:
@@ -48,7 +53,9 @@ def _joined(*parts: list[list[str]]) -> list[list[str]]:
 def _comment(rows: RowScope) -> str:
     along = rows.rows.along
     if rows.rows.across:
-        return "Each row's threads leave their results in shared memory; all of them are combined in one order."
+        return (
+            "Each row's threads leave their results in shared memory; all of them are combined in one order."
+        )
     if along > _WARP:
         return f"Combine over the {along} threads of the row: lanes by shuffles, then one value per warp."
     return f"Combine over the {along} lanes of the row by shuffles." if along > 1 else "The row is complete."
@@ -74,7 +81,9 @@ def _team(rows: RowScope, reductions: tuple[Reduce, ...]) -> list[list[str]]:
             parts = _shared(rows, node, f"[{rows.rows.threads // _WARP}]", "One partial result per warp.")
             first += [f"if ({rows.thread} % 32 == 0) {{", f"    {parts}[{rows.thread} / 32] = {name};", "}"]
             own = f"{rows.side} * {warps} + " if rows.rows.beside > 1 else ""
-            second.append(f"{name} = across_lanes<{operator}, {warps}>({parts}[{own}{rows.thread} % {warps}]);")
+            second.append(
+                f"{name} = across_lanes<{operator}, {warps}>({parts}[{own}{rows.thread} % {warps}]);"
+            )
     return [first, second] if warps > 1 else [first]
 
 
@@ -86,17 +95,21 @@ def _columns(rows: RowScope, reductions: tuple[Reduce, ...]) -> list[list[str]]:
         lanes = f"[{rows.lanes}]" if rows.lanes > 1 else ""
         lane = f"[{rows.lane}]" if rows.lanes > 1 else ""
         shape = f"[{rows.rows.along}]{lanes}[{rows.rows.beside}]"
-        parts = _shared(rows, node, shape, "One partial result per thread; neighbours lie in different banks.")
+        parts = _shared(
+            rows, node, shape, "One partial result per thread; neighbours lie in different banks."
+        )
         place = rows.at_lane(name)
         first += rows.each_lane([f"{parts}[{rows.member}]{lane}[{rows.side}] = {place};"])
         m = rows.scope.names.user("@m", "m")
-        second += rows.each_lane([
-            f"{place} = {parts}[0]{lane}[{rows.side}];",
-            "#pragma unroll",
-            f"for (int {m} = 1; {m} < {rows.rows.along}; ++{m}) {{",
-            f"    {place} = {operator}::of({place}, {parts}[{m}]{lane}[{rows.side}]);",
-            "}",
-        ])
+        second += rows.each_lane(
+            [
+                f"{place} = {parts}[0]{lane}[{rows.side}];",
+                "#pragma unroll",
+                f"for (int {m} = 1; {m} < {rows.rows.along}; ++{m}) {{",
+                f"    {place} = {operator}::of({place}, {parts}[{m}]{lane}[{rows.side}]);",
+                "}",
+            ]
+        )
     return [first, second]
 
 
@@ -113,7 +126,9 @@ def _share(rows: RowScope, reductions: tuple[Reduce, ...]) -> list[list[str]]:
     """Partial results to global memory; only the last block of each row goes on."""
     scope = rows.scope
     total, flag = scope.index(row_count(rows.nest), 1), scope.names.user("@last", "last")
-    rows.shared.append(SharedView("Whether this block is the last one of its rows to finish.", f"__shared__ bool {flag};"))
+    rows.shared.append(
+        SharedView("Whether this block is the last one of its rows to finish.", f"__shared__ bool {flag};")
+    )
     wide = "static_cast<size_t>"
     lane = f" + {rows.lane}" if rows.lanes > 1 else ""
     row = f"{rows.row}{lane}" if rows.nest.parallel else "0"
@@ -141,15 +156,21 @@ def _share(rows: RowScope, reductions: tuple[Reduce, ...]) -> list[list[str]]:
     conditions = [f"{rows.member} == 0"] if rows.rows.along > 1 else []
     conditions += [rows.inside] if rows.ragged else []
     tickets = scope.scratch("tickets")
-    block = scope.names.user("@block")
     first, step = (rows.member, rows.rows.along) if rows.rows.along > 1 else ("0", 1)
-    loop = [f"for (unsigned {other} = {first}; {other} < {rows.parts}; {other} += {step}) {{",
-            *("    " + x for x in rows.each_lane(read)), "}"]
+    loop = [
+        f"for (unsigned {other} = {first}; {other} < {rows.parts}; {other} += {step}) {{",
+        *("    " + x for x in rows.each_lane(read)),
+        "}",
+    ]
     if rows.ragged:
         loop = [f"if ({rows.inside}) {{", *("    " + x for x in loop), "}"]
     return [
         [*_when(conditions, rows.each_lane(written)), "__threadfence();"],
-        [f"if ({rows.thread} == 0) {{", f"    {flag} = atomicAdd({tickets} + {block}, 1u) + 1 == {rows.parts};", "}"],
+        [
+            f"if ({rows.thread} == 0) {{",
+            f"    {flag} = atomicAdd({tickets} + {rows.block}, 1u) + 1 == {rows.parts};",
+            "}",
+        ],
         [f"if (!{flag}) {{", "    return;", "}", "__threadfence();", *rows.each_lane(start), *loop],
     ]
 

@@ -31,7 +31,9 @@ def view_compute(scope: KernelScope, compute: Compute, guarded: bool) -> SweepVi
 class ItemBody:
     """The statements of one item. `known`: values that have a text already."""
 
-    def __init__(self, scope: KernelScope, compute: Compute, known: Mapping[Value, str] | None = None) -> None:
+    def __init__(
+        self, scope: KernelScope, compute: Compute, known: Mapping[Value, str] | None = None
+    ) -> None:
         self.known = dict(known or {})
         self.scope, self.compute = scope, compute
         self.run = compute.sweep.run

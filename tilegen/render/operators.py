@@ -1,4 +1,4 @@
-"""The operators of reductions in CUDA C: their function objects, accumulators and the statement that takes a value in."""
+"""The operators of reductions in CUDA C: function objects, accumulators, and the statement that takes a value in."""
 
 from __future__ import annotations
 

@@ -36,7 +36,6 @@ def view_reduce(scope: KernelScope) -> BodyView:
 
 
 def _extent(rows: RowScope) -> str:
-    plan = rows.plan
     count = rows.rows.beside * rows.lanes
     parallel = " x ".join(rows.scope.names.user(a.name) for a in rows.nest.parallel)
     text = "everything" if not parallel else f"{count} rows" if count > 1 else "one row"

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tilegen.algebra import Expr, ONE, sym
-from tilegen.nest.model import Nest
-from tilegen.plan.model import PARTS, ROWS, Plan
-from tilegen.plan.reduce import chunk, parallel_order, row_count, row_length, row_order
+from tilegen.algebra import sym
+from tilegen.nest.rows import parallel_order, row_count, row_length, row_order
+from tilegen.plan.model import PARTS, ROWS
 from tilegen.render.c_types import TypeNames
 from tilegen.render.scope import KernelScope
 from tilegen.render.view import ConstantView, SharedView
@@ -24,7 +23,7 @@ class RowScope:
         rows = scope.plan.schedule.rows
         assert rows is not None
         self.rows: Rows = rows
-        self.width = scope.plan.schedule.vector
+        self.width = scope.plan.schedule.item_width
         self.known: dict[Value, str] = {}
         self.kept: dict[Read, str] = {}
         self.shared: list[SharedView] = []
@@ -37,6 +36,8 @@ class RowScope:
         self.item = user("@item_number", "s")
         self.base = user("@base", "base")
         self.part, self.parts = user("@part", "part"), user("@parts", "parts")
+        self.block = user("@block", "row_block") if self.shares else "blockIdx.x"
+        self.at = user("@position", "position")
         self.row = self._row_name()
         self.lane = scope.symbol("@lane")
 
@@ -82,7 +83,7 @@ class RowScope:
 
     def setup(self) -> list[tuple[str, str]]:
         """(name, definition) pairs, each used by later ones."""
-        scope, rows = self.scope, self.rows
+        rows = self.rows
         lines = [(self.thread, f"const int {self.thread} = static_cast<int>(threadIdx.x);")]
         first, second = ("/", "%") if rows.across else ("%", "/")
         if rows.along > 1:
@@ -93,17 +94,13 @@ class RowScope:
             cut = rows.beside if rows.across else rows.along
             text = f"{self.thread} {second} {cut}" if rows.along > 1 else self.thread
             lines.append((self.side, f"const int {self.side} = {text};"))
-        block = "blockIdx.x"
         if self.shares:
             lines += self._parts()
-            block = scope.names.user("@block", "row_block")
-        lines += self._row(block)
-        return lines
+        return [*lines, *self._row()]
 
     def _parts(self) -> list[tuple[str, str]]:
         """Which part of which rows a block takes; neighbouring blocks read neighbouring memory."""
         scope = self.scope
-        block = scope.names.user("@block", "row_block")
         parts = scope.index(self.plan.tile(PARTS).extent)
         lines = [(self.parts, f"const unsigned {self.parts} = static_cast<unsigned>({parts});")]
         if self.rows.across:
@@ -114,16 +111,16 @@ class RowScope:
         else:
             part, own = f"blockIdx.x % {self.parts}", f"blockIdx.x / {self.parts}"
         lines.append((self.part, f"const unsigned {self.part} = {part};"))
-        lines.append((block, f"const unsigned {block} = {own};"))
+        lines.append((self.block, f"const unsigned {self.block} = {own};"))
         return lines
 
-    def _row(self, block: str) -> list[tuple[str, str]]:
+    def _row(self) -> list[tuple[str, str]]:
         scope = self.scope
         order = parallel_order(self.nest)
-        if not order:
+        if not order and not self.ragged:
             return []
         tile = self.plan.tile(ROWS).tile
-        text = f"static_cast<index_t>({block})" + (" * ROWS" if tile > 1 else "")
+        text = f"static_cast<index_t>({self.block})" + (" * ROWS" if tile > 1 else "")
         if self.rows.beside > 1:
             text += f" + {self.side}" + (f" * {self.lanes}" if self.lanes > 1 else "")
         lines = [(self.row, f"const index_t {self.row} = {text};")]
@@ -159,7 +156,7 @@ class RowScope:
         if len(order) == 1:
             name = scope.names.user(order[0])
             return [(name, f"const index_t {name} = {text};")]
-        name = scope.names.user("@position", "position")
+        name = self.at
         lines = [(name, f"const index_t {name} = {text};")]
         left = sym("@position")
         for n, axis in enumerate(order):
@@ -173,14 +170,14 @@ class RowScope:
     def guard(self, row: int) -> str:
         """Whether item `s` is an element of the row."""
         length = row_length(self.nest, row)
-        most = chunk(self.rows, self.width)
+        most = self.rows.chunk(self.width)
         conditions = [self.inside] if self.ragged else []
         whole = length.constant is not None and (
             length.constant == most if self.rows.whole else length.constant % most == 0 and not self.shares
         )
         if not whole:
             order = row_order(self.nest, row)
-            name = self.scope.names.user(order[0] if len(order) == 1 else "@position")
+            name = self.scope.names.user(order[0]) if len(order) == 1 else self.at
             conditions.append(f"{name} < {self.scope.index(length)}")
         return " && ".join(conditions)
 
@@ -188,7 +185,7 @@ class RowScope:
         """The head of the loop over chunks of a row; empty where it is one."""
         if self.rows.whole:
             return ""
-        size, length = chunk(self.rows, self.width), self.scope.index(row_length(self.nest, row))
+        size, length = self.rows.chunk(self.width), self.scope.index(row_length(self.nest, row))
         start = f"static_cast<index_t>({self.part}) * {size}" if self.shares else "0"
         step = f"static_cast<index_t>({self.parts}) * {size}" if self.shares else f"{size}"
         return f"index_t {self.base} = {start}; {self.base} < {length}; {self.base} += {step}"
@@ -196,7 +193,7 @@ class RowScope:
     # Results
 
     def result(self, node: Reduce) -> str:
-        """The accumulator of a reduction, after combination its result; one per lane where a thread has several rows."""
+        """The accumulator of a reduction, later its result; one per lane where a thread has several rows."""
         if node not in self._results:
             lets = {value: name for name, value in self.nest.lets}
             self._results[node] = self.fresh(lets.get(node, f"row_{node.op.value}"))

@@ -127,7 +127,9 @@ class ValuePrinter:
             case Call():
                 return self._call(value), _PRIMARY
             case LocalRead() | Reduce():
-                raise AssertionError("lets are inlined, and results of reductions are known, before values are printed")
+                raise AssertionError(
+                    "lets are inlined, and results of reductions are known, before values are printed"
+                )
 
     def _binary(self, value: Binary) -> tuple[str, int]:
         if (

@@ -267,8 +267,8 @@ class SharedView:
 
 @dataclass(frozen=True, slots=True)
 class BodyView:
-    """What a family decides of a kernel. `extent`: completes "a block computes …"; `setup`: (name, definition) pairs, of
-    which those are printed that are used."""
+    """What a family decides of a kernel. `extent`: completes "a block computes …"; `setup`: (name, definition) pairs,
+    of which those are printed that are used."""
 
     extent: str
     constants: tuple[ConstantView, ...]

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from tilegen.algebra import Expr, ZERO, substitute, sym
+from tilegen.algebra import ZERO, Expr, substitute, sym
 from tilegen.dtypes import DType
 from tilegen.nest.lets import free_names
 from tilegen.nest.model import Access
-from tilegen.plan.model import Compute, PointStores, Sweep, Walk
+from tilegen.plan.model import Compute, PointStores, Walk
 from tilegen.render.compute import ItemBody
 from tilegen.render.operators import accumulator_ctype, identity_text, taken_in
 from tilegen.render.rows import RowScope
 from tilegen.render.scope import prune
-from tilegen.render.values import ValuePrinter
 from tilegen.render.view import ItemsView, OnceView, WalkView
-from tilegen.spec import Literal, Read, Reduce, ScalarRead, Value, children, walk
+from tilegen.spec import Read, Reduce, Value, children, walk
 
 
 def view_walk(rows: RowScope, phase: Walk, later: frozenset[Value]) -> WalkView:

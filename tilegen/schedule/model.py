@@ -53,6 +53,10 @@ class Rows:
     def threads(self) -> int:
         return self.along * self.beside
 
+    def chunk(self, vector: int) -> int:
+        """Points of a row that a team takes at once."""
+        return self.along * self.items * (1 if self.across else vector)
+
     def describe(self) -> str:
         words = [f"{self.along} threads a row", f"{self.beside} rows a block"]
         words += ["in registers"] if self.whole else []
@@ -112,6 +116,11 @@ class Schedule:
 
     def width_of(self, tensor: str) -> int:
         return dict(self.vector_of).get(tensor, self.vector)
+
+    @property
+    def item_width(self) -> int:
+        """Elements of one item of a row: the width of the tensors that have one."""
+        return max([self.vector, *(w for _, w in self.vector_of)])
 
     def stage_of(self, tensor: str) -> Stage | None:
         return next((s for s in self.stages if s.tensor == tensor), None)

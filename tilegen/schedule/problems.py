@@ -1,4 +1,4 @@
-"""What is told of a schedule that no machine can honour: TG0601 … TG0606, and the words for what to type instead."""
+"""What is told of a schedule that no machine can honour: TG0601 … TG0606, TG0617 … TG0620, and what to type instead."""
 
 from __future__ import annotations
 
@@ -51,6 +51,50 @@ def registers_out_of_range(count: int, target: Target, span: Span | None) -> Dia
         span,
         notes=(f"{target.name} gives a thread 16 to {limit} registers",),
         helps=(f"use `max_registers {min(max(count, 16), limit)}`",),
+    )
+
+
+def meaningless_for_rows(directive: str, span: Span, action: str | None = None) -> Diagnostic:
+    return Diagnostic(
+        "TG0617",
+        f"`{directive}` cannot be honoured in a kernel with reductions",
+        span,
+        notes=("threads walk rows; what is needed again stays in registers",),
+        helps=(action or f"leave `{directive}` out",),
+    )
+
+
+def team_not_a_power_of_two(along: int, span: Span | None) -> Diagnostic:
+    lower = 1 << (along.bit_length() - 1)
+    return Diagnostic(
+        "TG0618",
+        f"{along} threads cannot share a row",
+        span,
+        notes=("threads of a row combine their results in pairs: their number is a power of two",),
+        helps=(f"use {lower} or {2 * lower} threads along the reduced axes",),
+    )
+
+
+def warps_not_whole(along: int, threads: int, span: Span | None) -> Diagnostic:
+    return Diagnostic(
+        "TG0619",
+        f"a block of {threads} threads has a warp that is not whole",
+        span,
+        notes=("threads of a row exchange results within warps of 32",),
+        helps=(
+            f"use {-(-threads // 32) * 32 // along} rows of {along} threads, or as many as make a multiple of 32",
+        ),
+    )
+
+
+def rows_do_not_fit(asked: int, unit: int, span: Span | None) -> Diagnostic:
+    near = max(unit, asked // unit * unit)
+    return Diagnostic(
+        "TG0620",
+        f"the threads of a block do not make up {asked} points",
+        span,
+        notes=(f"threads and vectors take {unit} at a time",),
+        helps=(f"use {near}" + (f" or {near + unit}" if near < asked else ""),),
     )
 
 

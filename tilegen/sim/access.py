@@ -118,6 +118,7 @@ class MemoryOperation:
         if form.access is Access.LOAD:
             self._load(memory, flat, index)
         elif form.access is Access.STORE:
+            context.writes += space is not Space.LOCAL
             self._store(memory, flat, index)
         else:
             self._atomic(memory, flat, index)
@@ -187,14 +188,18 @@ class MemoryOperation:
 
     def _atomic(self, memory: Array, flat: Array, index: Array | None) -> None:
         form = self.form
-        target = memory.view(form.element)
-        b = np.broadcast_to(self._value(0, index), flat.shape)
-        c = np.broadcast_to(self._value(1, index), flat.shape) if len(self.values) > 1 else b
-        old = atomics.apply(
-            target, flat >> _log2(form.element.itemsize), form.operation, form.kind, b, c, self.need_old
-        )
-        if old is not None:
-            self._put(self.targets[0], old, index)
+        target, first = memory.view(form.element), flat >> _log2(form.element.itemsize)
+        bits = memory.view(f"u{form.element.itemsize}")
+        for column in range(form.vector):
+            at = first + column
+            before = bits[at] if self.context.watched else None
+            b = np.broadcast_to(self._value(column, index), flat.shape)
+            c = np.broadcast_to(self._value(1, index), flat.shape) if form.operation == "cas" else b
+            old = atomics.apply(target, at, form.operation, form.kind, b, c, self.need_old)
+            if old is not None:
+                self._put(self.targets[column], old, index)
+            if before is not None and (bits[at] != before).any():
+                self.context.writes += 1
 
     def _count(self, space: Space, addresses: Array, group: Group, index: Array | None) -> None:
         tally = self.tallies.get(space)
@@ -295,8 +300,8 @@ def bind(context: Context, prepared: Prepared, instruction: Instruction, pc: int
     values: tuple[Any, ...] = ()
     if form.access is not Access.LOAD:
         given = operands[0].items if isinstance(operands[0], Vector) else (operands[0],)
-        if form.access is Access.ATOMIC:
-            given = tuple(operands[: 2 if form.operation == "cas" else 1])
+        if form.operation == "cas":
+            given = tuple(operands[:2])
         values = tuple(context.state.source(one, form.element) for one in given)
     base: Any = None
     offset = address.offset

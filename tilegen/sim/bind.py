@@ -12,7 +12,7 @@ from tilegen.sim import access, warp
 from tilegen.sim.alu import Alu, copy
 from tilegen.sim.context import Context
 from tilegen.sim.faults import SimulationError, UnsupportedInstruction
-from tilegen.sim.form import MEMORY_OPCODES, refuse
+from tilegen.sim.form import MEMORY_OPCODES, refuse, scope_of
 from tilegen.sim.memory import WINDOW_BITS, WINDOWS
 from tilegen.sim.prepare import Prepared
 from tilegen.sim.ptx import Instruction, Negated, Register
@@ -23,6 +23,7 @@ Step = Callable[[Group], None]
 
 # Hints and waits that change neither values nor order.
 _NOTHING = {"createpolicy", "prefetch", "prefetchu", "applypriority", "discard", "nanosleep", "pmevent"}
+_FENCES = {"sc", "acq_rel", "cta", "cluster", "gpu", "gl", "sys"}
 CONTROL = {"bra", "brx", "ret", "exit", "trap", "bar", "barrier"}
 WARP_SYNC = {"shfl", "vote", "match", "redux"}
 
@@ -60,12 +61,10 @@ def _bind(context: Context, prepared: Prepared, instruction: Instruction, pc: in
     if opcode in _NOTHING:
         return lambda group: None
     if opcode in ("membar", "fence"):
-        if "proxy" in instruction.parts or "cluster" in instruction.parts:
+        if set(instruction.parts[1:]) - _FENCES:
             raise refuse(instruction, "kind of fence")
-        if "cta" in instruction.parts:
-            return lambda group: None
-        numbers = context.state.thread_number
-        return lambda group: context.fence(numbers[group.index], pc)
+        scope = scope_of(instruction.parts)
+        return lambda group: context.fence(group.index, scope, pc)
     if opcode == "isspacep":
         return _is_space(context.state, instruction)
     return bind_alu(context.state, prepared.decoded(pc))

@@ -10,8 +10,9 @@ import numpy.typing as npt
 
 from tilegen.sim.bounds import Bounds
 from tilegen.sim.faults import Fault, FaultKind
-from tilegen.sim.form import Form
+from tilegen.sim.form import Form, Scope
 from tilegen.sim.memory import Allocation, Memory
+from tilegen.sim.order import Order
 from tilegen.sim.provenance import Provenance
 from tilegen.sim.report import Access, AccessCounters, Space
 from tilegen.sim.shadow import FIRST, PRIOR, STEP_SHIFT, THREAD_MASK, Actors, Conflicts, Shadow
@@ -41,19 +42,29 @@ class Context(Bounds):
         # What the memory instruction at each position has counted, asked for at the end.
         self.counted: dict[int, Callable[[], list[AccessCounters]]] = {}
         self.checks = checks
+        # Stores and, where `watched`, atomics that changed something: a wait goes on until there is a new one.
+        self.writes = 0
+        self.watched = False
         self.step = 0
         self.step_pc: list[int] = [0]
         self.shared_shift, self.global_shift = provenance.granules
         self.provenance = provenance
         self.writable = writable
-        blocks = state.grid[0] * state.grid[1] * state.grid[2]
-        self.fence_step = np.zeros(blocks, dtype=np.int64)
-        self.release_step = np.zeros(blocks, dtype=np.int64)
-        self.acquire_step = np.zeros(blocks, dtype=np.int64)
         if checks:
-            self.shared_shadow = Shadow(max(1, len(state.shared) >> self.shared_shift), 0)
-            self.global_shadow = Shadow((len(memory.arena) >> self.global_shift) + 1, state.padded)
+            granules = (
+                max(1, len(state.shared) >> self.shared_shift),
+                (len(memory.arena) >> self.global_shift) + 1,
+            )
+            self.shared_shadow = Shadow(granules[0], state.padded if state.cluster > 1 else 0, state.cluster)
+            self.global_shadow = Shadow(granules[1], state.padded, state.cluster)
+            self.order = Order(state, granules[1], granules[0])
             self._recall()
+
+    def begin(self) -> None:
+        """Other blocks take the lanes: shared memory is theirs and holds nothing."""
+        if self.checks:
+            self.shared_shadow.clear()
+            self.order.begin()
 
     def _recall(self) -> None:
         """What earlier launches have stored counts as initialised."""
@@ -101,8 +112,6 @@ class Context(Bounds):
         threads = state.thread_number if index is None else state.thread_number[index]
         step = self.next_step(pc)
         if space is Space.GLOBAL:
-            if form.strong:
-                self._order(threads, step, form)
             known = self.allocation >= 0
             written_to = not known or self.allocation in self.writable
             fresh = not known or not self.memory.allocations[self.allocation].initialised
@@ -119,7 +128,8 @@ class Context(Bounds):
                 addresses + (state.shared_base if index is None else state.shared_base[index])
             ) >> shift
         barriers = state.barrier_key if index is None else state.barrier_key[index]
-        atomic = form.strong if space is Space.GLOBAL else form.access is Access.ATOMIC
+        # Volatile shared memory is what code before __syncwarp() used in its place: no order, and no atomic.
+        atomic = form.scope if space is Space.GLOBAL or form.relaxed else 0
         actors = Actors(threads, barriers, step, atomic)
         for part in range(max(1, form.bytes >> shift)):
             at = granules if part == 0 else granules + part
@@ -137,19 +147,17 @@ class Context(Bounds):
                     self._race(space, conflict, addresses, index, pc)
                 if unwritten is not None and fresh:
                     self._unwritten(space, unwritten, addresses, index, pc)
+            if atomic or (writes and self.order.active):
+                lanes = state.lane_number if index is None else index
+                if atomic:
+                    self.order.access(space is Space.SHARED, at, lanes, form, step)
+                else:
+                    self.order.overwrite(space is Space.SHARED, at)
 
-    def _order(self, threads: Array, step: int, form: Form) -> None:
-        blocks = threads // self.state.padded
-        if form.releases:
-            self.fence_step[blocks] = step
-        if form.access is not Access.LOAD:
-            self.release_step[blocks] = self.fence_step[blocks]
-        if form.access is not Access.STORE:
-            self.acquire_step[blocks] = step
-
-    def fence(self, threads: Array, pc: int) -> None:
-        """A memory fence of at least device scope by these threads."""
-        self.fence_step[threads // self.state.padded] = self.next_step(pc)
+    def fence(self, lanes: Array, scope: Scope, pc: int) -> None:
+        """A memory fence by these lanes."""
+        if self.checks:
+            self.order.fence(lanes, scope, self.next_step(pc))
 
     def _unwritten(
         self, space: Space, positions: Array, addresses: Array, index: Array | None, pc: int
@@ -178,12 +186,9 @@ class Context(Bounds):
         steps = keys >> STEP_SHIFT
         same_warp = mine >> 5 == other >> 5
         keep = ~(same_warp & (keys <= state.warp_key[lanes]))
-        if space is Space.GLOBAL:
-            my_block, other_block = mine // state.padded, other // state.padded
-            released = self.release_step[other_block]
-            keep &= ~(
-                (my_block != other_block) & (steps < released) & (self.acquire_step[my_block] > released)
-            )
+        if self.order.active and keep.any():
+            rest = np.flatnonzero(keep)
+            keep[rest] = ~self.order.covers(lanes[rest], other[rest], keys[rest])
         if not keep.any():
             return
         positions, lanes, mine, other, steps, same_warp = (

@@ -99,5 +99,9 @@ class UnsupportedInstruction(SimulationError):
         super().__init__(f"{where}: unsupported instruction `{text}`" + (f" ({reason})" if reason else ""))
 
 
+class LaunchOver(Exception):
+    """Raised inside the machine when nobody can run any more; what led there is in the faults."""
+
+
 class RunawayLimit(Exception):
     """Raised inside the machine when the instruction limit is reached; reported as a fault."""

@@ -9,21 +9,25 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tilegen.sim import barriers, warp
+from tilegen.sim import warp
 from tilegen.sim.alu import DTYPES
+from tilegen.sim.barriers import BlockBarriers, barrier_kind
 from tilegen.sim.bind import Step, bind, is_control, is_warp_sync
 from tilegen.sim.context import Context
-from tilegen.sim.faults import FaultKind, RunawayLimit, UnsupportedInstruction
+from tilegen.sim.faults import FaultKind, LaunchOver, RunawayLimit, UnsupportedInstruction
 from tilegen.sim.prepare import Prepared, Stretch
-from tilegen.sim.ptx import Immediate, Instruction, Operand
+from tilegen.sim.ptx import Instruction
+from tilegen.sim.spin import Aside
 from tilegen.sim.state import Group
 
 Array = npt.NDArray[Any]
 
 # A step costs about as much as this many threads, however few run it: what the instruction limit is counted in.
 _STEP_COST = 256
-# After so many turns with other threads waiting, they get a turn too: a spin loop waits for one of them.
+# After so many turns with other threads waiting, they get a turn too: a spin loop that does not look like one waits.
 _PATIENCE = 1 << 16
+# Rounds of waiting warps in which nothing changes but their registers, such as those that count the tries.
+_MOST_ROUNDS = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,14 +49,21 @@ class Machine:
         self.budget = max_instructions
         self.thread_instructions = 0
         self.warp_instructions = 0
-        self.barrier_count = 0
         self.segments: dict[int, Segment] = {}
         self.pending: dict[int, Array] = {}
-        self.waiting: dict[int, Array] = {}
         self.parked: dict[int, Array] = {}
         self.steps: dict[int, Step] = {}
         self.guards: dict[int, Callable[[], Any]] = {}
         self.turns = 0
+        self.loops = prepared.wait_loops
+        self.barriers = BlockBarriers(context, self._continue, self._exit)
+        self.aside = Aside()
+        self.releases = 0
+        self.idle_rounds = 0
+        self.context.watched = any(loop.changes for loop in self.loops.values())
+        self.last_writes: dict[int, int] = {}
+        self.progress: tuple[int, int, int] = (0, 0, 0)
+        self.snapshot: dict[str, Array] = {}
 
     def bind_all(self) -> None:
         """Binds all code at once. Raises UnsupportedInstruction for what no launch of the program can run."""
@@ -80,7 +91,7 @@ class Machine:
 
     def _validate(self, instruction: Instruction) -> None:
         opcode, parts = instruction.parts[0], instruction.parts
-        known = opcode not in ("bar", "barrier") or barriers.barrier_kind(parts) in ("sync", "red")
+        known = opcode not in ("bar", "barrier") or barrier_kind(parts) in ("sync", "red")
         if opcode in ("bar", "barrier") and "cluster" in parts:
             known = False
         if not known:
@@ -91,31 +102,37 @@ class Machine:
     def run(self, first_block: int, count: int) -> None:
         """Runs blocks first_block … first_block + count - 1 to their end."""
         self.state.begin(first_block, count)
-        if self.context.checks:
-            self.context.shared_shadow.clear()
+        self.context.begin()
         self.pending = {0: self.state.valid.copy()}
-        self.waiting, self.parked = {}, {}
-        self.turns = 0
+        self.parked = {}
+        self.aside = Aside()
+        self.turns = self.idle_rounds = 0
         while True:
             while self.pending:
                 self._turn()
-            if not (self.waiting or self.parked):
+            if not (self.barriers.waiting or self.parked or self.aside.spinning):
                 return
-            if self._release_warps() or self._release_barriers():
-                continue
-            if self.parked:
+            if self._release_warps() or self.barriers.release():
+                self.releases += 1
+            elif self.aside.spinning:
+                self._another_round()
+            elif self.parked:
                 self._force_warp()
             else:
-                self._abandon()
+                self.barriers.abandon()
 
     def _turn(self) -> None:
         self.turns += 1
-        if self.turns > _PATIENCE and (len(self.pending) > 1 or self.waiting) and self.turns % 64 == 0:
-            self._release_barriers()
+        if (
+            self.turns > _PATIENCE
+            and (len(self.pending) > 1 or self.barriers.waiting)
+            and self.turns % 64 == 0
+        ):
+            self.barriers.release()
             pc = max(self.pending)
         else:
             pc = min(self.pending)
-        mask = self.pending.pop(pc)
+        mask = self.aside.hold(pc, self.pending.pop(pc))
         count = int(np.count_nonzero(mask))
         if count:
             self._run_segment(pc, Group(mask, count, self.state.live))
@@ -188,7 +205,10 @@ class Machine:
             mask = taken
         match instruction.parts[0]:
             case "bra":
-                self._continue(self.program.targets[pc][0], mask)
+                if pc in self.loops and self._waits(pc):
+                    self.aside.put(self.program.targets[pc][0], self.loops[pc].poll, mask)
+                else:
+                    self._continue(self.program.targets[pc][0], mask)
             case "brx":
                 self._indirect(pc, instruction, mask)
             case "ret" | "exit":
@@ -198,7 +218,7 @@ class Machine:
                 self.context.report(FaultKind.TRAP, pc, lanes, lanes, f"{len(lanes)} threads trapped")
                 self._exit(mask)
             case _:
-                self._barrier(pc, mask)
+                self.barriers.arrive(pc, mask)
 
     def _indirect(self, pc: int, instruction: Instruction, mask: Array) -> None:
         selector = np.broadcast_to(self.state.source(instruction.operands[0], DTYPES["u32"]), mask.shape)
@@ -212,6 +232,58 @@ class Machine:
             lanes = np.flatnonzero(lost)
             self.context.report(FaultKind.TRAP, pc, lanes, lanes, "indirect branch outside its table")
             self._exit(lost)
+
+    # Waits for other threads
+
+    def _waits(self, pc: int) -> bool:
+        """Whether the loop that a branch closes has gone round without a change of memory."""
+        if not self.loops[pc].changes:
+            return True
+        before = self.last_writes.get(pc)
+        self.last_writes[pc] = self.context.writes
+        return before == self.context.writes
+
+    def _another_round(self) -> None:
+        """Everybody else has come to a stop: those that wait look again."""
+        progress = (self.context.writes, self.releases, self.state.live)
+        self.idle_rounds = self.idle_rounds + 1 if progress == self.progress else 0
+        self.progress = progress
+        if self.idle_rounds % 2 and self.aside.held:
+            self.pending = self.aside.release_held()
+            return
+        rounds = self.idle_rounds
+        if rounds >= 4:
+            if rounds & (rounds - 1) == 0:
+                self.snapshot = {name: one.copy() for name, one in self.state.registers.items()}
+            elif ((rounds - 1) & (rounds - 2) == 0 and self._unchanged()) or rounds > _MOST_ROUNDS:
+                self._deadlock()
+        self.pending = self.aside.release()
+
+    def _unchanged(self) -> bool:
+        return all(
+            name in self.snapshot and np.array_equal(one, self.snapshot[name])
+            for name, one in self.state.registers.items()
+        )
+
+    def _deadlock(self) -> None:
+        state = self.state
+        started = state.first_block + state.block_count
+        later = state.grid[0] * state.grid[1] * state.grid[2] - started
+        for target, mask in sorted(self.aside.spinning.items()):
+            lanes = np.flatnonzero(mask)
+            blocks = len(np.unique(state.lane_block[lanes]))
+            note = "no thread that has started will change what they look at"
+            if later:
+                note += f"; {later} blocks have not started, and none may count on their starting"
+            self.context.report(
+                FaultKind.DEADLOCK,
+                self.aside.polls[target],
+                lanes,
+                lanes,
+                f"{len(lanes)} threads of {blocks} blocks wait for ever, "
+                f"{state.thread(int(state.thread_number[lanes[0]]))} for one: {note}",
+            )
+        raise LaunchOver
 
     # Warp-wide instructions
 
@@ -280,104 +352,3 @@ class Machine:
             f"`{instruction.text}` names lanes {named:#010x}, but only {there:#010x} ever reach it",
         )
         self._finish_sync(pc, mask)
-
-    # Block barriers
-
-    def _barrier(self, pc: int, mask: Array) -> None:
-        everyone = int(np.count_nonzero(mask)) == self.state.live
-        untouched = self.state.live == int(np.count_nonzero(self.state.valid))
-        if everyone and untouched and not self.waiting and self._count_operand(pc) is None:
-            self._pass({pc: mask}, mask)
-            return
-        waiting = self.waiting.get(pc)
-        self.waiting[pc] = mask if waiting is None else waiting | mask
-
-    def _release_barriers(self) -> bool:
-        """Lets go every block all of whose live threads wait at one barrier (or as many as it asks for)."""
-        if not self.waiting:
-            return False
-        released = False
-        blocks = self.state.blocks
-        for number in sorted({self._number(pc) for pc in self.waiting}):
-            here = {pc: mask for pc, mask in self.waiting.items() if self._number(pc) == number}
-            arrived = np.logical_or.reduce(list(here.values()))
-            counts = np.bincount(self.state.lane_block[arrived], minlength=blocks)
-            live = np.bincount(self.state.lane_block[self.state.alive], minlength=blocks)
-            needed = self._count_operand(next(iter(here)))
-            complete = (counts >= needed) if needed is not None else (counts == live) & (counts > 0)
-            if not complete.any():
-                continue
-            released = True
-            lanes = arrived & complete[self.state.lane_block]
-            parts = {pc: mask & lanes for pc, mask in here.items() if (mask & lanes).any()}
-            if needed is None:
-                barriers.judge(self.context, parts, lanes, live)
-            for pc in here:
-                rest = self.waiting.pop(pc) & ~lanes
-                if rest.any():
-                    self.waiting[pc] = rest
-            self._pass(parts, lanes)
-        return released
-
-    def _pass(self, parts: dict[int, Array], lanes: Array) -> None:
-        key = self.context.barrier_key(next(iter(parts)))
-        self.state.barrier_key[lanes] = key
-        self.barrier_count += len(np.unique(self.state.lane_block[lanes]))
-        for pc, mask in parts.items():
-            if barriers.barrier_kind(self.program.instructions[pc].parts) == "red":
-                barriers.reduce(self.context, pc, mask, lanes)
-        for pc, mask in parts.items():
-            self._continue(self.program.follows[pc], mask)
-
-    def _operands(self, pc: int) -> tuple[Operand, ...]:
-        instruction = self.program.instructions[pc]
-        is_red = barriers.barrier_kind(instruction.parts) == "red"
-        return instruction.operands[1:-1] if is_red else instruction.operands
-
-    def _number(self, pc: int) -> int:
-        operands = self._operands(pc)
-        return self._uniform(pc, operands[0]) if operands else 0
-
-    def _count_operand(self, pc: int) -> int | None:
-        operands = self._operands(pc)
-        return self._uniform(pc, operands[1]) if len(operands) > 1 else None
-
-    def _uniform(self, pc: int, operand: Operand) -> int:
-        if isinstance(operand, Immediate):
-            return int(operand.value)
-        values = np.unique(self.state.source(operand, DTYPES["u32"])[self.waiting.get(pc, self.state.alive)])
-        if len(values) != 1:
-            instruction = self.program.instructions[pc]
-            raise UnsupportedInstruction(
-                instruction.text,
-                instruction.ptx_line,
-                instruction.line,
-                "barrier number that differs by thread",
-            )
-        return int(values[0])
-
-    def _abandon(self) -> None:
-        """Threads wait at barriers that can never complete: reported, and the threads end."""
-        pcs = sorted(self.waiting)
-        for pc in pcs:
-            lanes = np.flatnonzero(self.waiting[pc])
-            blocks = np.unique(self.state.lane_block[lanes])
-            elsewhere = [
-                one
-                for one in pcs
-                if one != pc and np.isin(self.state.lane_block[self.waiting[one]], blocks).any()
-            ]
-            if elsewhere and elsewhere[0] > pc:
-                barriers.report_diverged(
-                    self.context,
-                    pc,
-                    elsewhere[0],
-                    self.waiting,
-                    int(np.intersect1d(blocks, self.state.lane_block[self.waiting[elsewhere[0]]])[0]),
-                    len(blocks),
-                )
-            elif not elsewhere:
-                self.context.report(FaultKind.DEADLOCK, pc, lanes, lanes, "barrier that can never complete")
-        for mask in self.waiting.values():
-            self._exit(mask)
-        self.waiting = {}

@@ -11,6 +11,7 @@ from tilegen.sim.form import Form, parse_form
 from tilegen.sim.program import Program
 from tilegen.sim.provenance import Provenance
 from tilegen.sim.ptx import Instruction, Negated, register_names
+from tilegen.sim.spin import WaitLoop, wait_loops
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,11 @@ class Prepared:
     def read(self) -> frozenset[str]:
         """Registers that some instruction reads; an atomic whose result is in none of them is a reduction."""
         return registers_read(self.program.instructions)
+
+    @cached_property
+    def wait_loops(self) -> dict[int, WaitLoop]:
+        """Loops that may wait for another thread, by the position of the branch that closes them."""
+        return wait_loops(self.program, self.form)
 
     def decoded(self, pc: int) -> Alu:
         """What the arithmetic instruction at a position does; raises `UnsupportedInstruction`."""

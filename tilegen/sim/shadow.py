@@ -3,10 +3,11 @@
 A granule is the smallest element that any instruction of the kernel moves in that space. Each granule remembers a
 key of its last write and of two reads by different threads. A key holds when (the step of the machine) and who:
 
-    step << 33 | atomic << 32 | thread        thread = block number * padded block size + thread number
+    step << 34 | scope << 32 | thread        thread = block number * padded block size + thread number
 
-Two accesses of one block are ordered where a barrier lies between them, which is one comparison of keys: the
-earlier key is not above the key of the block's last barrier.
+The scope is 0 for a plain access, else that within which it is atomic (`form.Scope`). Two accesses of one block are
+ordered where a barrier lies between them, which is one comparison of keys: the earlier key is not above the key
+of the block's last barrier. What orders accesses of different blocks is in `order.py`.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ import numpy.typing as npt
 
 Array = npt.NDArray[Any]
 
-STEP_SHIFT = 33
-ATOMIC = np.int64(1 << 32)
+STEP_SHIFT = 34
+SCOPE_SHIFT = 32
 THREAD_MASK = np.int64((1 << 32) - 1)
 FIRST = np.int64(1 << STEP_SHIFT)
 # Written by an earlier launch: initialised, and no party to a race.
@@ -34,11 +35,11 @@ class Actors:
     threads: Array
     barriers: Array
     step: int
-    atomic: bool
+    scope: int
 
     @property
     def keys(self) -> Array:
-        base = np.int64(self.step << STEP_SHIFT) + (ATOMIC if self.atomic else np.int64(0))
+        base = np.int64((self.step << STEP_SHIFT) + (self.scope << SCOPE_SHIFT))
         keys: Array = self.threads + base
         return keys
 
@@ -52,9 +53,13 @@ class Conflicts:
 
 
 class Shadow:
-    """Shadow of `granules` granules. `block_threads` is 0 where memory belongs to one block (shared memory)."""
+    """Shadow of `granules` granules. `block_threads` is 0 where memory belongs to one block (shared memory).
 
-    def __init__(self, granules: int, block_threads: int) -> None:
+    `cluster` is the number of blocks that the scope of a cluster holds.
+    """
+
+    def __init__(self, granules: int, block_threads: int, cluster: int = 1) -> None:
+        self.cluster = cluster
         self.writes: Array = np.zeros(granules, dtype=np.int64)
         self.reads: Array = np.zeros(granules, dtype=np.int64)
         self.other_reads: Array = np.zeros(granules, dtype=np.int64)
@@ -102,7 +107,7 @@ class Shadow:
                 found.append(conflicts)
         keys = actors.keys
         self.writes[granules] = keys
-        if actors.atomic:
+        if actors.scope:
             return found, None
         winners = self.writes.take(granules)
         lost = np.flatnonzero(winners != keys)
@@ -122,7 +127,16 @@ class Shadow:
             ) // self.block_threads == actors.threads // self.block_threads
             recent &= ~same_block | (previous > actors.barriers)
         recent &= (previous ^ actors.threads) & THREAD_MASK != 0
-        if actors.atomic:
-            recent &= (previous & ATOMIC) == 0
+        if actors.scope:
+            recent &= ~self._atomic_together(previous, actors)
         positions = np.flatnonzero(recent)
         return Conflicts(positions, previous[positions]) if len(positions) else None
+
+    def _atomic_together(self, previous: Array, actors: Actors) -> Array:
+        """Whether both accesses are atomic within a scope that holds both threads."""
+        scopes = np.minimum((previous >> SCOPE_SHIFT) & 3, actors.scope)
+        if self.block_threads == 0:
+            return np.asarray(scopes > 0)
+        mine, other = actors.threads // self.block_threads, (previous & THREAD_MASK) // self.block_threads
+        needed = np.where(mine == other, 1, np.where(mine // self.cluster == other // self.cluster, 2, 3))
+        return np.asarray(scopes >= needed)

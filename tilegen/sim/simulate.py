@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tilegen.sim.context import Context
-from tilegen.sim.faults import Fault, FaultKind, Index3, RunawayLimit, SimulationError
+from tilegen.sim.faults import Fault, FaultKind, Index3, LaunchOver, RunawayLimit, SimulationError
 from tilegen.sim.machine import Machine
 from tilegen.sim.memory import GLOBAL_BASE, WINDOW_BITS, Memory
 from tilegen.sim.parse import parse
@@ -109,6 +109,8 @@ def simulate(
         try:
             for first in range(0, blocks, chunk):
                 machine.run(first, min(chunk, blocks - first))
+        except LaunchOver:
+            pass
         except RunawayLimit:
             context.log.add(
                 Fault(
@@ -119,7 +121,7 @@ def simulate(
             )
     context.finish()
     accesses = tuple(counts for pc in sorted(context.counted) for counts in context.counted[pc]())
-    counters = total(accesses, machine.barrier_count, machine.warp_instructions, machine.thread_instructions)
+    counters = total(accesses, machine.barriers.count, machine.warp_instructions, machine.thread_instructions)
     return Report(tuple(context.log), counters, accesses, machine.thread_instructions)
 
 

@@ -80,6 +80,8 @@ class State:
         self.threads = block[0] * block[1] * block[2]
         self.padded = -(-self.threads // 32) * 32
         self.blocks, self.lanes = blocks, blocks * self.padded
+        # Blocks of a cluster.
+        self.cluster = 1
         self.shared_bytes = shared_bytes
         self.shared_stride = max(16, -(-shared_bytes // 16) * 16)
         self.parameters = parameters

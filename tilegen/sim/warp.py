@@ -219,5 +219,7 @@ def _active(context: Context, instruction: Instruction) -> Step:
 def _synchronise(context: Context, pc: int) -> Step:
     def step(group: Group) -> None:
         context.state.warp_key[group.index] = context.barrier_key(pc)
+        if context.checks:
+            context.order.barrier(group.index, group.index >> 5)
 
     return step

@@ -46,10 +46,12 @@ def locate(plan: Plan, run: Run, tensor: str, field: str | None, index: tuple[in
     values = {**sizes, **run.arguments.strides}
     tiles = []
     for tile in plan.tiles:
+        if tile.axis not in point:
+            continue
         count = int(evaluate(tile.count, values))
         if count > 1:
             tiles.append((tile.axis, point[tile.axis] // tile.tile, count))
-    inside = {t.axis: point[t.axis] % t.tile for t in plan.tiles}
+    inside = {t.axis: point[t.axis] % t.tile for t in plan.tiles if t.axis in point}
     return Place(tuple(point.items()), tuple(tiles), _thread(plan, inside))
 
 

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from tilegen.algebra import symbols
 from tilegen.nest.family import reductions_of
 from tilegen.nest.lets import free_names
 from tilegen.nest.model import Nest, Store
 from tilegen.spec import Binary, BinaryOp, Call, Cast, Read, Reduce, Value, Where, children
-from tilegen.algebra import symbols, sym
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +52,11 @@ def point_stores(nest: Nest) -> tuple[Store, ...]:
     return tuple(s for s in nest.stores if s not in along)
 
 
+def walked_again(nest: Nest) -> bool:
+    """Whether a row is walked more than once: for reductions of several levels, or for outputs along it."""
+    return len({(s.level, s.row) for s in passes(nest, False)}) > len(nest.rows)
+
+
 def _row_names(nest: Nest, reduced: set[str]) -> set[str]:
     return {n for n, value in nest.axis_values.items() if symbols(value) & reduced} | reduced
 
@@ -73,7 +78,7 @@ def passes(nest: Nest, whole: bool) -> tuple[Pass, ...]:
     seen: list[set[Value]] = []
     needed: list[set[Value]] = []
     for position, (_, row, reductions, stores) in enumerate(work):
-        roots = [*(r.body for r in reductions), *(s.value for s in stores)]
+        roots = (*(r.body for r in reductions), *(s.value for s in stores))
         earlier = {v for p in range(position) if whole and work[p][1] == row for v in seen[p]}
         uses: set[Value] = set()
         for root in roots:
@@ -84,17 +89,25 @@ def passes(nest: Nest, whole: bool) -> tuple[Pass, ...]:
     result = []
     for position, (level, row, reductions, stores) in enumerate(work):
         roots = (*(r.body for r in reductions), *(s.value for s in stores))
-        later = {v for p in range(position + 1, len(work)) if work[p][1] == row for v in needed[p]} if whole else set()
+        later = (
+            {v for p in range(position + 1, len(work)) if work[p][1] == row for v in needed[p]}
+            if whole
+            else set()
+        )
         first = {
-            v for v in later if v in seen[position] and not any(
-                v in seen[p] for p in range(position) if work[p][1] == row
-            )
+            v
+            for v in later
+            if v in seen[position] and not any(v in seen[p] for p in range(position) if work[p][1] == row)
         }
-        known = {v for v in needed[position] if whole and any(
-            v in seen[p] for p in range(position) if work[p][1] == row
-        )}
+        known = {
+            v
+            for v in needed[position]
+            if whole and any(v in seen[p] for p in range(position) if work[p][1] == row)
+        }
         reads = _reads(roots, moving, known)
-        keep = tuple(v for v in dict.fromkeys(v for r in roots for v in _always(r)) if v in first and v not in reads)
+        keep = tuple(
+            v for v in dict.fromkeys(v for r in roots for v in _always(r)) if v in first and v not in reads
+        )
         result.append(Pass(level, row, reductions, stores, reads, keep, tuple(sorted(known, key=repr))))
     return tuple(result)
 

@@ -1,0 +1,154 @@
+"""From the directives a user wrote for a nest with reductions to complete schedules, or an error at the directive.
+
+`threads` along a reduced axis walk a row together, along a parallel one they are teams side by side; `tile` along a
+reduced axis is what a team takes of a row at once (and a row that is no longer stays in registers), along parallel
+ones the rows of a block. What is not written is `auto`'s for rows of any length.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from math import prod
+
+from tilegen.diagnostics import Diagnostic, SpecError
+from tilegen.nest.model import Nest
+from tilegen.nest.passes import walked_again
+from tilegen.nest.reduce import axis_called
+from tilegen.schedule.complete import require_vectors, written_at
+from tilegen.schedule.model import Rows, Schedule
+from tilegen.schedule.problems import (
+    meaningless_for_rows,
+    registers_out_of_range,
+    rows_do_not_fit,
+    team_not_a_power_of_two,
+    too_many_threads,
+    warps_not_whole,
+)
+from tilegen.schedule.reduce import reduce_schedules
+from tilegen.spec import (
+    Bounds,
+    BoundsDirective,
+    HintDirective,
+    IndexDirective,
+    MaxRegistersDirective,
+    MinBlocksDirective,
+    RasterDirective,
+    ScheduleSpec,
+    StageDirective,
+    ThreadsDirective,
+    TileDirective,
+    UnrollDirective,
+    VectorDirective,
+)
+from tilegen.target import Target
+
+Counts = tuple[tuple[str, int], ...]
+_WARP = 32
+
+
+def complete_rows(nest: Nest, written: ScheduleSpec, target: Target) -> tuple[Schedule, ...]:
+    """The schedules a launcher chooses from, in order of preference: where a row of limited length stays in registers
+    that one first, the one for any length last. Raises SpecError, each problem at its directive."""
+    schedule, *counts = _read(written, target)
+    tile, threads, unroll = (tuple((axis_called(nest, a), n) for a, n in c) for c in counts)
+    require_vectors(nest, schedule)
+    rows = _rows(nest, schedule, tile, threads, unroll, target)
+    schedule = replace(schedule, rows=rows)
+    limited = any(a in nest.reduced for a, _ in tile) and walked_again(nest)
+    return (replace(schedule, rows=replace(rows, whole=True)), schedule) if limited else (schedule,)
+
+
+def _read(written: ScheduleSpec, target: Target) -> tuple[Schedule, Counts, Counts, Counts]:
+    """What the directives say, and `tile`, `threads` and `unroll` as they are written."""
+    found: list[Diagnostic] = []
+    tile: Counts = ()
+    threads: Counts = ()
+    unroll: Counts = ()
+    schedule = Schedule(written.name, tile=(), spans=written_at(written))
+    for directive in written.directives:
+        match directive:
+            case TileDirective():
+                tile = tuple((a, v[0]) for a, v in directive.axes)
+            case ThreadsDirective():
+                threads = tuple((a, v[0]) for a, v in directive.axes)
+            case UnrollDirective():
+                unroll = tuple((a, v[0]) for a, v in directive.axes)
+            case VectorDirective():
+                named = {t: w[0] for t, w in directive.widths if t is not None}
+                every = next((w[0] for t, w in directive.widths if t is None), 1)
+                schedule = replace(schedule, vector=max([every, *named.values()]))
+                if named and len(set(named.values()) | {every} - {1}) > 1:
+                    found.append(meaningless_for_rows("vector", directive.span, "give all tensors one width"))
+                elif named:
+                    schedule = replace(schedule, vector=every, vector_of=tuple(named.items()))
+            case HintDirective():
+                schedule = replace(schedule, hints=(*schedule.hints, (directive.tensor, directive.hints[0])))
+            case MaxRegistersDirective():
+                if not 16 <= directive.counts[0] <= target.registers_per_thread:
+                    found.append(registers_out_of_range(directive.counts[0], target, directive.span))
+                schedule = replace(schedule, max_registers=directive.counts[0])
+            case MinBlocksDirective():
+                schedule = replace(schedule, min_blocks=directive.counts[0])
+            case IndexDirective():
+                schedule = replace(schedule, index=directive.types[0])
+            case BoundsDirective():
+                if directive.modes[0] is not Bounds.GUARD:
+                    found.append(meaningless_for_rows(f"bounds {directive.modes[0].value}", directive.span))
+            case StageDirective():
+                found.append(meaningless_for_rows("stage", directive.span))
+            case RasterDirective():
+                found.append(meaningless_for_rows("raster", directive.span))
+    count = prod(n for _, n in threads)
+    if count > target.max_threads_per_block:
+        found.append(too_many_threads(threads, count, target, schedule.span("threads")))
+    if found:
+        raise SpecError(found)
+    return schedule, tile, threads, unroll
+
+
+def _rows(
+    nest: Nest, schedule: Schedule, tile: Counts, threads: Counts, unroll: Counts, target: Target
+) -> Rows:
+    """How threads share rows, as written; what is left open as `auto` has it."""
+    auto = reduce_schedules(nest, target)[-1].rows
+    assert auto is not None
+    width = max([schedule.vector, *(w for _, w in schedule.vector_of)])
+    across = threads[-1][0] not in nest.reduced if threads else auto.across
+    along, beside = auto.along, auto.beside
+    if threads:
+        along, beside = _product(nest, threads, reduced=True), _product(nest, threads, reduced=False)
+    lanes = width if across else 1
+    block = _product(nest, tile, reduced=False)
+    if any(a not in nest.reduced for a, _ in tile):
+        if not threads:
+            beside = max(1, block // lanes)
+            along = _fewer(along, target.max_threads_per_block // beside)
+        if block != beside * lanes:
+            raise SpecError([rows_do_not_fit(block, beside * lanes, schedule.span("tile"))])
+    if along & (along - 1):
+        raise SpecError([team_not_a_power_of_two(along, schedule.span("threads"))])
+    if along > 1 and not across and along * beside % _WARP:
+        raise SpecError(
+            [warps_not_whole(along, along * beside, schedule.span("threads") or schedule.span("tile"))]
+        )
+    items = auto.items if not threads else 4
+    step = along * (1 if across else width)
+    if any(a in nest.reduced for a, _ in tile):
+        points = _product(nest, tile, reduced=True)
+        if points % step:
+            raise SpecError([rows_do_not_fit(points, step, schedule.span("tile"))])
+        items = points // step
+    elif unroll:
+        items = _product(nest, unroll, reduced=True)
+    return Rows(along, beside, across, items, whole=False)
+
+
+def _fewer(along: int, most: int) -> int:
+    while along > most > 0:
+        along //= 2
+    return max(1, along)
+
+
+def _product(nest: Nest, counts: Sequence[tuple[str, int]], *, reduced: bool) -> int:
+    return prod(n for a, n in counts if (a in nest.reduced) is reduced)

@@ -1,0 +1,217 @@
+"""`auto` for nests with reductions: how many threads walk a row, how many rows a block takes, what stays in registers.
+
+The choice follows from where neighbouring elements lie, how long a row is and how many there are; nothing is keyed by
+a shape. See docs/decisions/0014-reductions.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from tilegen.algebra import Expr, evaluate, symbols
+from tilegen.dtypes import Struct
+from tilegen.nest.affine import Run, memory_order, step_along
+from tilegen.nest.model import Access, Nest
+from tilegen.nest.passes import passes, row_stores, walked_again
+from tilegen.nest.rows import fast_axis, main_access, row_count, row_length
+from tilegen.schedule.model import Rows, Schedule
+from tilegen.target import Target
+
+_VECTOR_BYTES = 16
+_THREADS = 256
+# Registers of a thread that a row may take: with what the arithmetic needs, two blocks of 512 threads fit.
+_ROW_REGISTERS = 40
+# Accesses under way per thread and tensor where nothing has to stay.
+_IN_FLIGHT = 4
+_BLOCKS_PER_SM = 8
+_LONGEST_TEAM = 1024
+# Rows of sizes nobody knows: kernels for rows up to so many elements of 4 bytes, and one for all.
+_LENGTHS = (1024, 8192, 32768)
+
+
+def reduce_schedules(
+    nest: Nest, target: Target, sizes: Mapping[str, int] | None = None
+) -> tuple[Schedule, ...]:
+    """The schedules a launcher chooses from, in order of preference; one where `sizes` are known, and then one that
+    takes any."""
+    chooser = _Chooser(nest, target, dict(sizes or {}))
+    if sizes is not None:
+        return (chooser.fitted(),)
+    return tuple(chooser.general())
+
+
+@dataclass(frozen=True, slots=True)
+class _Chooser:
+    nest: Nest
+    target: Target
+    sizes: Mapping[str, int]
+
+    def known(self, value: Expr) -> int | None:
+        return int(evaluate(value, self.sizes)) if symbols(value) <= self.sizes.keys() else None
+
+    @property
+    def multiprocessors(self) -> int:
+        return self.target.sm_count or 1
+
+    @property
+    def across(self) -> bool:
+        """Whether neighbouring elements belong to neighbouring rows."""
+        access = main_access(self.nest, 0)
+        order = memory_order(self.nest, access) if access is not None else ()
+        return bool(order) and order[0] not in self.nest.reduced
+
+    def width(self, across: bool) -> int:
+        """The widest vector along the fast axis that known sizes allow."""
+        axis = fast_axis(self.nest, across)
+        if axis is None:
+            return 1
+        accesses = [*self.nest.load_accesses(), *(s.access for s in self.nest.stores)]
+        moving = [a for a in accesses if self._along(a, axis, 2)]
+        if not moving:
+            return 1
+        width = _VECTOR_BYTES // min(
+            _VECTOR_BYTES, min(self.nest.pointer(a.pointer).dtype.size for a in moving)
+        )
+        extent = self.known(self.nest.axis(axis).extent)
+        while width > 1 and not all(
+            extent is None or extent % width == 0
+            for extent in [extent, *self._divisible(moving, axis, width)]
+        ):
+            width //= 2
+        return width
+
+    def _along(self, access: Access, axis: str, width: int) -> bool:
+        if access.checked or isinstance(self.nest.pointer(access.pointer).dtype, Struct):
+            return False
+        step = step_along(self.nest, access, Run(((axis, width),), width))
+        return step is not None and step.step == 1
+
+    def _divisible(self, accesses: list[Access], axis: str, width: int) -> list[int | None]:
+        run = Run(((axis, width),), width)
+        steps = [step_along(self.nest, a, run) for a in accesses]
+        return [self.known(d) for s in steps if s is not None for d in s.divisible]
+
+    # Rows that lie along memory
+
+    @property
+    def revisits(self) -> bool:
+        """Whether a row is walked more than once."""
+        return walked_again(self.nest)
+
+    def registers(self, width: int) -> int:
+        """Registers that one item of a row takes while it stays."""
+        steps = passes(self.nest, True)
+        kept = {v for s in steps for v in s.known}
+        loaded = {r for s in steps for r in s.reads}
+        total = max(
+            [4, sum(-(-v.dtype.size * width // 4) for v in kept | {v for s in steps[:1] for v in s.reads})]
+        )
+        return total if kept or loaded else 4
+
+    def team(self, length: int, width: int, items: int) -> int:
+        """Threads for a row of `length` elements: the fewest that hold it in `items` steps."""
+        along = 1
+        while along < _LONGEST_TEAM and along * width * items < length:
+            along *= 2
+        return along
+
+    def whole(self, length: int, width: int) -> Schedule | None:
+        """The row in registers; None where it does not fit."""
+        most = max(1, _ROW_REGISTERS // self.registers(width))
+        for items in (1, 2, 4, 8, 16, 32):
+            if items > most:
+                break
+            along = self.team(length, width, items)
+            if along * width * items >= length and (along <= _THREADS // 2 or items * 2 > most or items >= 4):
+                exact = -(-length // (along * width))
+                return self._rows(along, exact, width, whole=True)
+        for items in (most,):
+            along = self.team(length, width, items)
+            if along * width * items >= length:
+                return self._rows(along, -(-length // (along * width)), width, whole=True)
+        return None
+
+    def _rows(self, along: int, items: int, width: int, *, whole: bool, parts: int = 1) -> Schedule:
+        beside = max(1, _THREADS // along) if along < _THREADS else 1
+        rows = Rows(along, beside, False, items, whole, parts)
+        return Schedule("auto", tile=(), vector=width, rows=rows)
+
+    def streamed(self, length: int | None, width: int, count: int | None) -> Schedule:
+        """Rows read from memory at every walk; several blocks to a row where there are few rows, walked once."""
+        along = _THREADS if length is None else min(_THREADS, self.team(length, width, _IN_FLIGHT))
+        if self.revisits and (length is None or length > 8 * _THREADS * width):
+            along = 512
+        schedule = self._rows(along, _IN_FLIGHT, width, whole=False)
+        return self.shared_among_blocks(schedule, count)
+
+    def shared_among_blocks(self, schedule: Schedule, count: int | None) -> Schedule:
+        """Blocks enough for the whole machine, where rows are read once and nothing is written along them."""
+        rows = schedule.rows
+        assert rows is not None
+        if self.revisits or row_stores(self.nest) or len(self.nest.rows) > 1:
+            return schedule
+        wanted = self.multiprocessors * _BLOCKS_PER_SM
+        have = 1
+        if self.nest.parallel:
+            if count is None:
+                return schedule
+            have = max(1, -(-count // (rows.beside * (schedule.vector if rows.across else 1))))
+        if have * 2 > wanted:
+            return schedule
+        return replace(schedule, rows=replace(rows, parts=-(-wanted // have)))
+
+    # Rows side by side in memory
+
+    def columns(self, width: int, length: int | None, count: int | None) -> Schedule:
+        beside = 32
+        if count is not None:
+            while beside > 8 and beside * width > count * 2:
+                beside //= 2
+        along = _THREADS // beside
+        if length is not None:
+            while along > 1 and along * 2 > length:
+                along //= 2
+                beside *= 2
+        items = 8 if length is None else max(1, min(8, -(-length // along)))
+        whole = False
+        if (
+            self.revisits
+            and length is not None
+            and -(-length // along) * self.registers(width) <= _ROW_REGISTERS
+        ):
+            items, whole = -(-length // along), True
+        schedule = Schedule("auto", tile=(), vector=width, rows=Rows(along, beside, True, items, whole))
+        return self.shared_among_blocks(schedule, count)
+
+    def fitted(self) -> Schedule:
+        across = self.across
+        width = self.width(across)
+        length, count = self.known(row_length(self.nest, 0)), self.known(row_count(self.nest))
+        if across:
+            return self.columns(width, length, count)
+        if length is not None and (self.revisits or length <= 4096) and len(self.nest.rows) == 1:
+            found = self.whole(max(1, length), width)
+            blocks = (
+                None if found is None or count is None or found.rows is None else count // found.rows.beside
+            )
+            if found is not None and (self.revisits or blocks is None or blocks >= self.multiprocessors):
+                return found
+        return self.streamed(length, width, count)
+
+    def general(self) -> Iterator[Schedule]:
+        across = self.across
+        width = self.width(across)
+        if across:
+            yield self.columns(width, None, None)
+            return
+        if self.revisits and len(self.nest.rows) == 1:
+            for length in _LENGTHS:
+                found = self.whole(length * 4 // max(4, 16 // width), width)
+                if found is not None:
+                    yield found
+        elif self.nest.parallel:
+            found = self.whole(1024 * 4 // max(4, 16 // width), width)
+            if found is not None:
+                yield found
+        yield self.streamed(None, width, None)
