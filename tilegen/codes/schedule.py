@@ -146,6 +146,28 @@ CODES: tuple[Code, ...] = (
         "s[i] = sum[j](a[i, j]) with tile i = 3; threads i = 2, j = 64",
     ),
     Code(
+        "TG0630",
+        "a directive that a histogram has no use for",
+        "Blocks of a histogram stride over all elements, count each at once and hold all bins: there are no tiles to "
+        "shape, to stage, to order or to guard. `threads`, `vector`, `unroll`, `hint`, `index`, `max_registers` and "
+        "`min_blocks` apply.",
+        "h[b] = count[i](x[i] == b) with tile i = 4096",
+    ),
+    Code(
+        "TG0631",
+        "threads along an axis that is not walked",
+        "Threads of a histogram walk its elements: `threads` and `unroll` name the axes of the reduction. An axis of "
+        "bins says where a count goes.",
+        "h[b] = count[i](x[i] == b) with threads b = 256",
+    ),
+    Code(
+        "TG0632",
+        "more loads than a thread can hold",
+        "In a histogram `unroll` is the number of loads of a thread that are under way at once. Each waits in "
+        "registers of its own.",
+        "h[b] = count[i](x[i] == b) with unroll i = 64",
+    ),
+    Code(
         "TG0701",
         "a kernel that cannot be generated yet",
         "The spec is legal and the NumPy reference evaluates it. This version generates copies, layout changes, "

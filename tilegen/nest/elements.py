@@ -14,8 +14,9 @@ from tilegen.nest.model import Access, Nest
 
 @dataclass(frozen=True, slots=True)
 class ElementWalk:
-    """`axes`, fastest first: those reduced, and the batch axes that are walked with them. `outer`: the other batch axes,
-    slowest first. `flat`: neighbours along the whole walk are neighbours in memory, not along its first axis only."""
+    """`axes`, fastest first: those reduced, and the batch axes that are walked with them. `outer`: the other batch
+    axes, slowest first. `flat`: neighbours along the whole walk are neighbours in memory, not along its first axis
+    only."""
 
     axes: tuple[str, ...]
     outer: tuple[str, ...]

@@ -18,8 +18,8 @@ from tilegen.nest.model import Access, Store
 class Bins:
     """The bins of one block, numbered along `axes`, slowest first.
 
-    `capacity`: counters in shared memory, 0 where elements are counted in scratch memory. `copies`: of each bin, side by
-    side, a power of two; None: as many as fit, found at run time. `counter`, `total`: types of a counter in shared
+    `capacity`: counters in shared memory, 0 where elements are counted in scratch memory. `copies`: of each bin, side
+    by side, a power of two; None: as many as fit, found at run time. `counter`, `total`: types of a counter in shared
     memory and of a total in scratch memory. `shares`: several blocks may count for the same bins.
     """
 

@@ -1,4 +1,4 @@
-"""The body of a histogram's kernel: who a block is, and its phases. What is done per element is in `render.elements`."""
+"""The body of a histogram's kernel: who a block is, and its phases. What is done per element: `render.elements`."""
 
 from __future__ import annotations
 

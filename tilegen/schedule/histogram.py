@@ -18,10 +18,12 @@ from tilegen.schedule.histogram_problems import (
     no_vector,
     not_an_element_axis,
     not_for_histograms,
+    too_many_counting,
     written_once,
 )
 from tilegen.schedule.model import Counting, Schedule
-from tilegen.schedule.problems import registers_out_of_range, too_many_threads
+from tilegen.schedule.problems import registers_out_of_range
+from tilegen.source import Span
 from tilegen.spec import (
     Bounds,
     BoundsDirective,
@@ -160,13 +162,13 @@ def complete_histogram(nest: Nest, written: ScheduleSpec, target: Target) -> Sch
                     problems.append(not_for_histograms(directive))
             case ThreadsDirective():
                 threads = tuple((a, v[0]) for a, v in directive.axes)
-                problems += _strangers(nest, walk, "threads", threads, directive)
-                if prod(n for _, n in threads) > target.max_threads_per_block:
-                    count = prod(n for _, n in threads)
-                    problems.append(too_many_threads(threads, count, target, directive.span))
+                problems += _strangers(walk, "threads", threads, directive.spans)
+                count = prod(n for _, n in threads)
+                if count > target.max_threads_per_block:
+                    problems.append(too_many_counting(directive, count, target))
             case UnrollDirective():
                 unroll = tuple((a, v[0]) for a, v in directive.axes)
-                problems += _strangers(nest, walk, "unroll", unroll, directive)
+                problems += _strangers(walk, "unroll", unroll, [directive.span] * len(unroll))
                 if prod(n for _, n in unroll) > MOST_ITEMS:
                     problems.append(many_under_way(directive, prod(n for _, n in unroll), MOST_ITEMS))
             case VectorDirective():
@@ -212,14 +214,14 @@ def complete_histogram(nest: Nest, written: ScheduleSpec, target: Target) -> Sch
 
 
 def _strangers(
-    nest: Nest,
-    walk: ElementWalk,
-    word: str,
-    axes: Sequence[tuple[str, int]],
-    directive: ThreadsDirective | UnrollDirective,
+    walk: ElementWalk, word: str, axes: Sequence[tuple[str, int]], spans: Sequence[Span]
 ) -> list[Diagnostic]:
-    """Axes named that are not walked; those of a row that was merged keep their names, since they are named."""
-    return [not_an_element_axis(a, word, walk.axes, directive.span) for a, _ in axes if a not in walk.axes]
+    """Axes named that are not walked. One that is named was not merged with another."""
+    return [
+        not_an_element_axis(axis, word, walk.axes, span)
+        for (axis, _), span in zip(axes, spans, strict=True)
+        if axis not in walk.axes
+    ]
 
 
 def _vector_problems(nest: Nest, found: Histogram, walk: ElementWalk, schedule: Schedule) -> list[Diagnostic]:

@@ -19,9 +19,11 @@ from tilegen.spec import (
     BoundsDirective,
     RasterDirective,
     StageDirective,
+    ThreadsDirective,
     TileDirective,
     UnrollDirective,
 )
+from tilegen.target import Target
 
 _Refused = TileDirective | StageDirective | RasterDirective | BoundsDirective
 
@@ -61,6 +63,17 @@ def not_an_element_axis(axis: str, word: str, walked: Sequence[str], span: Span)
         span,
         notes=(f"threads of a histogram walk its elements, along {names}; `{axis}` says where a count goes",),
         helps=(f"name {names}" if walked else f"leave `{word}` out",),
+    )
+
+
+def too_many_counting(directive: ThreadsDirective, count: int, target: Target) -> Diagnostic:
+    limit = target.max_threads_per_block
+    return Diagnostic(
+        "TG0602",
+        f"{count} threads are more than a block may have",
+        directive.span,
+        notes=(f"{target.name} allows {limit} threads per block",),
+        helps=(f"use at most {limit}; blocks stride over the elements, whatever their number",),
     )
 
 

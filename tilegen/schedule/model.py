@@ -67,8 +67,8 @@ class Rows:
 @dataclass(frozen=True, slots=True)
 class Counting:
     """How the elements of a histogram are counted. `items`: accesses of a thread and tensor that are under way at
-    once. `blocks` per multiprocessor. `inside`: batch axes that are walked with the elements, so that a block has bins for
-    all of their points."""
+    once. `blocks` per multiprocessor. `inside`: batch axes that are walked with the elements, so that a block has bins
+    for all of their points."""
 
     threads: int
     items: int
