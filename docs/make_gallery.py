@@ -45,6 +45,7 @@ PATTERNS: dict[str, tuple[str, str]] = {
     "concat": ("-", "`where` that picks between two tensors."),
     "padding": ("-", "numpy.pad's modes as boundaries."),
     "elementwise": ("-", "Functions, several outputs, integers, conversions."),
+    "histogram": ("-", "Counting matches: bytes, intervals, pairs, channels, rows, weights; a copy of the bins per lane."),
 }
 
 HEAD = """# Gallery

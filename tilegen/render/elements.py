@@ -37,6 +37,7 @@ class CountScope:
         self.counters, self.mine = user("@counters", "counts"), user("@mine", "mine")
         self.pitch = user("@PITCH", "PITCH" if phase.bins.copies is not None else "pitch")
         self.own = user("@own", "own")
+        self.turn = self.own if phase.bins.copies == 32 else user("@turn", "turn")
         self.counter, self.total_type = types.storage(phase.bins.counter), types.storage(phase.bins.total)
         self.last, self.sum, self.copy = user("@last", "last"), user("@sum", "total"), user("@copy", "c")
         self.number = user("@number", "n")

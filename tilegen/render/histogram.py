@@ -122,6 +122,11 @@ def _thread(c: CountScope) -> list[tuple[str, str]]:
     size, chunk = c.bins.counter.size, _chunk(c)
     return [
         (c.own, f"const int {c.own} = {c.thread} & ({c.copies} - 1);"),
+        *(
+            [(c.turn, f"const int {c.turn} = ({c.thread} * {c.copies} / 32) & ({c.copies} - 1);")]
+            if c.turn != c.own
+            else []
+        ),
         (c.mine, f"const unsigned {c.mine} = {c.own} * {size};"),
         *([(c.pitch, f"const unsigned {c.pitch} = {c.copies} * {size};")] if c.bins.copies is None else []),
         (c.start, f"const index_t {c.start} = static_cast<index_t>({c.part}) * {chunk};"),
@@ -207,8 +212,8 @@ def _total(c: CountScope) -> TotalView:
     comment = ["Totals of the block."]
     if bins.copies != 1:
         comment = [
-            "Totals of the block: each thread adds the copies of a bin, its own lane's first, so that lanes meet "
-            "different banks."
+            "Totals of the block: each thread adds the copies of a bin, beginning where no other lane does: all banks "
+            "are busy."
         ]
     place = f"{c.scope.scratch(TOTALS)} + {_slot(c, c.number)}"
     sum_ = f"static_cast<{c.total_type}>({c.sum})" if bins.total != bins.counter else c.sum
@@ -220,7 +225,7 @@ def _total(c: CountScope) -> TotalView:
         threads=c.threads,
         counter=c.counter,
         counters=c.counters,
-        own=c.own if bins.copies != 1 else "",
+        turn=c.turn if bins.copies != 1 else "",
         sum=c.sum,
         copies=c.copies if bins.copies != 1 else "",
         copy=c.copy,
@@ -243,7 +248,7 @@ def _write(c: CountScope, phase: WriteBins) -> WriteView:
     printer.count(phase.store.value)
     text = printer(phase.store.value)
     stored = [*body.definitions, *printer.lines, *body.stored(phase.store, {}, text)]
-    mine = f"{c.counters}[{c.bin}]" if bins.copies == 1 else f"{c.counters}[{c.bin} * {c.copies} + {c.own}]"
+    mine = f"{c.counters}[{c.bin}]" if bins.copies == 1 else f"{c.counters}[{c.bin} * {c.copies} + {c.turn}]"
     all_ = f"__ldcg({scope.scratch(TOTALS)} + {_slot(c, c.bin)})"
     taken = all_ if not bins.capacity else f"{c.parts} > 1 ? {all_} : {mine}" if bins.shares else mine
     coordinates = _digits(c, bins.axes, sym("@bin"))

@@ -189,7 +189,7 @@ class TotalView:
     threads: str
     counter: str
     counters: str
-    own: str
+    turn: str
     sum: str
     copies: str
     copy: str
@@ -200,7 +200,7 @@ class TotalView:
     @property
     def texts(self) -> tuple[str, ...]:
         shared = (self.share, self.add) if self.share else ()
-        return (self.thread, self.count, self.threads, self.counters, self.own, self.copies, *shared)
+        return (self.thread, self.count, self.threads, self.counters, self.turn, self.copies, *shared)
 
 
 @dataclass(frozen=True, slots=True)

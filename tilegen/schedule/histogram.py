@@ -75,11 +75,13 @@ def auto_histogram(nest: Nest, target: Target, sizes: Mapping[str, int] | None =
         width = _widest(nest, walk, access, sizes or {})
         tensor = nest.pointer(access.pointer).tensor
         widths[tensor] = min(width, widths.get(tensor, width))
+    # All of one width: lanes that load several vectors each for one of another tensor touch every sector twice.
+    wide = min((w for w in widths.values() if w > 1), default=1)
     schedule = Schedule(
         "auto",
         tile=(),
         thread_count=_THREADS,
-        vector_of=tuple((t, w) for t, w in widths.items() if w > 1),
+        vector_of=tuple((t, wide) for t, w in widths.items() if w > 1),
         min_blocks=blocks_per_sm(_THREADS),
         counting=Counting(_THREADS, 1, blocks_per_sm(_THREADS), inside),
     )
