@@ -175,9 +175,10 @@ def _address(c: CountScope, access: Access, ahead: int) -> Expr:
 
 
 def _array(c: CountScope, access: Access) -> str:
-    return c.scope.names.user(
-        f"@in {access.pointer} {access.address}", f"{c.scope.pointer(access.pointer)}_in"
-    )
+    reads = (r for r, a in c.scope.nest.loads.items() if a == access)
+    field = next((f"_{r.field}" for r in reads if r.field is not None), "")
+    wanted = f"{c.scope.pointer(access.pointer)}{field}_in"
+    return c.scope.names.user(f"@in {access.pointer} {access.address}", wanted)
 
 
 def _loaded(c: CountScope, access: Access) -> str:
@@ -271,28 +272,25 @@ class _Element:
         scope, dtype = self.c.scope, match.key.dtype
         axis = scope.nest.axis(match.axis.name)
         name = scope.names.user(axis.name)
-        offset = scope.in_nest(match.shift * match.sign) * match.sign
         first = substitute(scope.nest.axis_values[axis.name], {axis.name: 0})
         # key == sign * (number + first) + shift
-        start = first * match.sign + offset
+        start = first * match.sign + scope.in_nest(match.shift)
         key = self.text(match.key)
         limits = value_range(match.key)
         assert limits is not None
         known, extent = start.constant, axis.extent.constant
-        if known is not None and extent is not None and dtype.size <= 4 and dtype.name != "u32":
+        small = dtype.size <= 4 and dtype.name != "u32" and known is not None and abs(known) < _INT
+        if small and known is not None and extent is not None:
             low, high = sorted((match.sign * (limits[0] - known), match.sign * (limits[1] - known)))
             if low >= 0 and high < extent:
                 self._line(f"const unsigned {name} = {_from(key, str(known), known, match.sign)};")
                 self.slots[axis.name] = name
                 return
-            if abs(known) < _INT and extent < _INT:
-                text = _from(f"static_cast<unsigned>({key})", f"{abs(known)}u", known, match.sign)
-                self._bin(axis.name, f"const unsigned {name} = {text};", f"{name} < {extent}u")
-                return
-        if known == 0 and match.sign == 1 and dtype.size <= 4 and dtype.name != "u32":
-            below = f"{name} >= 0 && " if limits[0] < 0 else ""
-            text = f"const index_t {name} = static_cast<index_t>({key});"
-            self._bin(axis.name, text, f"{below}{name} < {scope.index(axis.extent)}")
+        # Bins in shared memory are few.
+        if small and known is not None and (self.c.bins.capacity or (extent is not None and extent < _INT)):
+            text = _from(f"static_cast<unsigned>({key})", f"{abs(known)}u", known, match.sign)
+            end = f"{extent}u" if extent is not None else f"static_cast<unsigned>({scope.index(axis.extent)})"
+            self._bin(axis.name, f"const unsigned {name} = {text};", f"{name} < {end}")
             return
         wide = "static_cast<unsigned long long>"
         begin = f"{abs(known)}ull" if known is not None else f"{wide}({scope.index(start)})"

@@ -105,8 +105,7 @@ def _setup(c: CountScope) -> list[tuple[str, str]]:
     if c.known_bins is None:
         lines.append((c.bins_name, f"const index_t {c.bins_name} = {scope.index(c.bins.count)};"))
     if c.bins.copies is None:
-        fit = f"static_cast<int>({c.capacity} / {c.bins_name})"
-        room = f"{fit} < 32 ? {fit} : 32"
+        room = f"min(static_cast<int>({c.capacity} / {c.bins_name}), 32)"
         lines.append((c.copies, f"const int {c.copies} = 1 << (31 - __clz({room}));"))
     if c.total != scope.index(c.length):
         lines.append((c.total, f"const index_t {c.total} = {scope.index(c.length)};"))
