@@ -1,11 +1,12 @@
 """Speed of generated kernels on this GPU against a copy, torch and CuPy, in one process.
 
-    python benchmarks/speed.py [--rows WORD,…] [--schedule 'tile i = 64, j = 64; stage a swizzle; vector 4'] [--compile]
+    python benchmarks/speed.py [--rows WORD]… [--schedule 'tile i = 64, j = 64; stage a swizzle; vector 4'] [--compile]
                                [--out speed.json] [--samples 30]
 
 Method: every launch is timed by CUDA events; kernel, copy and rivals alternate; medians with p20 and p80; the share is
-the median time of an equal-size device-to-device copy over the kernel's. Outputs are poisoned first and compared with
-torch's afterwards. A row whose result is wrong has no time.
+the median time of an equal-size device-to-device copy over the kernel's. Arrays under 256 MB have copies, which all of
+the work uses in turn. Outputs are poisoned first and compared with torch's afterwards, the rivals' too. A row whose
+result is wrong has no time.
 """
 
 from __future__ import annotations
@@ -14,187 +15,104 @@ import argparse
 import json
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
-from statistics import median, quantiles
 from typing import Any
 
 try:
     import cupy
-    import numpy as np
     import torch
 except ImportError as error:
     sys.exit(
         f"this needs a GPU, CuPy and torch ({error}): pip install torch, and tilegen with its extra cuda13"
     )
 from speed_rows import ROWS, Row
+from speed_work import (
+    TARGET,
+    as_graph,
+    copy_of,
+    data_of,
+    family_of,
+    kernel_of,
+    rivals_of,
+    summary,
+    timed,
+)
 
 import tilegen
-from tilegen.check import check
-from tilegen.parse import parse, source_from_text
 from tilegen.program import build
-from tilegen.spec import ScheduleSpec
-from tilegen.target import target
-from tilegen.toolchain import compile_source
+from tilegen.schedule.auto import expected_share
 
-_TORCH = {
-    "f32": torch.float32,
-    "f16": torch.float16,
-    "f64": torch.float64,
-    "i8": torch.int8,
-    "u8": torch.uint8,
-}
-RIVALS = ("torch", "torch.compile", "cupy")
-TARGET = target("sm_" + cupy.cuda.Device(0).compute_capability)
-
-
-def prepare(row: Row, directives: str | None) -> tuple[Callable[[], None], list[Any], list[Any], str, Any]:
-    """A launch of the kernel, its inputs and outputs (torch), the schedule in words, and the compiler's report."""
-    text = row.spec
-    if directives is not None:
-        text = text.rstrip().removesuffix("}") + f"\n schedule chosen {{ {directives} }} }}"
-    family = check(parse(source_from_text(text))).kernels[0]
-    kernel = family.kernels[0]
-    schedule: ScheduleSpec | None = family.schedules[0] if directives is not None else None
-    program = build(kernel, schedule, TARGET, sizes=row.sizes)
-    arrays: dict[str, Any] = {}
-    pointers: dict[str, int] = {}
-    inputs, outputs = [], []
-    for tensor in kernel.tensors:
-        element = tensor.element
-        fields = getattr(element, "fields", ())
-        dtype = _TORCH[str(fields[0].dtype if fields else element)]
-        shape = [int(e.constant if e.constant is not None else row.sizes[str(e)]) for e in tensor.extents]
-        soa = fields and any(p.field for p in program.nest.pointers if p.tensor == tensor.name)
-        shape = [len(fields), *shape] if soa else [*shape, len(fields)] if fields else shape
-        if tensor.role.value == "in":
-            array = random_tensor(shape, dtype)
-            inputs.append((tensor.name, array))
-        else:
-            array = torch.empty(shape, dtype=dtype, device="cuda").view(torch.uint8).fill_(0x77).view(dtype)
-            outputs.append((tensor.name, array))
-        arrays[tensor.name] = array
-        for p in program.nest.pointers:
-            if p.tensor == tensor.name:
-                part = array[[f.name for f in fields].index(p.field)] if p.field else array
-                pointers[p.name] = part.data_ptr()
-    shape = program.shape(row.sizes, {}, pointers)
-    assert shape is not None
-    compiled = compile_source(program.source, target=TARGET, entries=(shape.entry,))
-    module = cupy.cuda.function.Module()
-    module.load(compiled.cubin)
-    function = module.get_function(compiled.entries[shape.entry])
-    if shape.dynamic_shared:
-        cupy.cuda.driver.funcSetAttribute(function.ptr, 8, shape.dynamic_shared)
-    number = np.int32 if shape.index == "int" else np.int64
-    values = {**program.nest.constants, **row.sizes}
-    arguments = tuple(
-        np.uint64(pointers[p.key]) if p.kind == "pointer" else number(values[p.key]) for p in shape.parameters
-    )
-
-    def launch() -> None:
-        function((shape.blocks, 1, 1), (shape.threads, 1, 1), arguments, shape.dynamic_shared)
-
-    launch.module = module  # type: ignore[attr-defined]
-    return launch, inputs, outputs, program.schedule.describe(), (shape, compiled.resources_of(shape.entry))
-
-
-def random_tensor(shape: list[int], dtype: Any) -> Any:
-    if dtype.is_floating_point:
-        return torch.randn(shape, dtype=torch.float32, device="cuda").to(dtype)
-    return torch.randint(-100 if dtype is torch.int8 else 0, 100, shape, dtype=dtype, device="cuda")
-
-
-def timed(work: dict[str, Callable[[], Any]], samples: int) -> dict[str, list[float]]:
-    """Milliseconds of each piece of work, interleaved."""
-    for _ in range(3):
-        for run in work.values():
-            run()
-    torch.cuda.synchronize()
-    events: dict[str, list[tuple[Any, Any]]] = {name: [] for name in work}
-    for _ in range(samples):
-        for name, run in work.items():
-            start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-            start.record()
-            run()
-            end.record()
-            events[name].append((start, end))
-    torch.cuda.synchronize()
-    return {name: [s.elapsed_time(e) for s, e in pairs] for name, pairs in events.items()}
-
-
-def as_graph(run: Callable[[], Any], times: int = 20) -> Callable[[], Any]:
-    stream = torch.cuda.Stream()
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.stream(stream), cupy.cuda.ExternalStream(stream.cuda_stream):
-        run()
-        torch.cuda.synchronize()
-        with torch.cuda.graph(graph, stream=stream):
-            for _ in range(times):
-                run()
-    return graph.replay
+RIVALS = ("torch", "torch.compile", "cupy", "geam", "cuTENSOR")
 
 
 def measure(
     row: Row, directives: str | None, samples: int, rivals: bool, compiled_rival: bool
 ) -> dict[str, Any]:
-    launch, inputs, outputs, words, (shape, resources) = prepare(row, directives)
-    source = inputs[0][1]
-    target_ = torch.empty_like(source)
-    names = dict(inputs)
-    expression = compile(row.torch, row.name, "eval")
-
-    def eager() -> Any:
-        outputs_like.copy_(eval(expression, {}, names))
-        return None
-
-    launch()
-    torch.cuda.synchronize()
-    want = eval(expression, {}, names)
-    got = outputs[0][1]
-    right = bool(torch.equal(got.view(want.shape), want))
+    family = family_of(row, directives)
+    kernel = family.kernels[0]
+    program = build(kernel, family.schedules[0] if directives is not None else None, TARGET, sizes=row.sizes)
+    data = data_of(row, kernel)
+    launch = kernel_of(program, data)
+    plan = program.plans[launch.shape.plan]
     result: dict[str, Any] = {
         "row": row.name,
-        "schedule": words,
-        "right": right,
-        "registers": resources.registers,
-        "spills": resources.spill_load_bytes,
-        "blocks": shape.blocks,
-        "threads": shape.threads,
-        "index": shape.index,
-        "entry": shape.entry,
+        "schedule": program.schedule.describe(),
+        "right": data.right(launch.run),
+        "registers": launch.resources.registers,
+        "spills": launch.resources.spill_load_bytes,
+        "blocks": launch.shape.blocks,
+        "threads": launch.shape.threads,
+        "index": launch.shape.index,
+        "entry": launch.shape.entry,
+        "copies": data.copies,
+        "bytes": row.bytes,
+        "predicted": expected_share(plan.nest, plan.schedule, TARGET, {**plan.nest.constants, **row.sizes}),
         "goal": row.goal,
     }
-    if not right:
+    if not result["right"]:
         return result
-    work: dict[str, Callable[[], Any]] = {"copy": lambda: target_.copy_(source), "tilegen": launch}
+    work = {"copy": copy_of(data), "tilegen": launch.run}
     if rivals:
-        outputs_like = torch.empty(want.shape, dtype=want.dtype, device="cuda")
-        work["torch"] = eager
-        words = row.torch.replace(".t()", ".T").replace(".permute(", ".transpose(")
-        views = {name: cupy.asarray(array) for name, array in inputs}
-        result_view = cupy.asarray(outputs_like)
-        work["cupy"] = lambda: cupy.copyto(result_view, eval(words, {}, views))
-        if compiled_rival:
-            torch._dynamo.reset()
-            function = torch.compile(lambda x: eval(expression, {}, {inputs[0][0]: x}).contiguous() + 0)
-            work["torch.compile"] = lambda: function(source)
+        work |= {n: run for n, run in rivals_of(data, compiled_rival).items() if agrees(row, data, n, run)}
+    calls = max(20, data.copies) if row.graph else 1
     if row.graph:
-        work = {name: as_graph(run) for name, run in work.items() if name != "torch.compile"}
-    times = timed(work, samples)
-    moved = 2 * source.numel() * source.element_size()
-    for name, values in times.items():
-        cut = quantiles(values, n=5)
-        result[name] = {"ms": median(values), "p20": cut[0], "p80": cut[3]}
+        # A compiled function may allocate, which a capture does not allow.
+        work = {name: as_graph(run, calls) for name, run in work.items() if name != "torch.compile"}
+    for name, values in timed(work, samples).items():
+        result[name] = summary([v / calls for v in values])
     result["share"] = result["copy"]["ms"] / result["tilegen"]["ms"]
-    result["copy_tbs"] = moved / result["copy"]["ms"] / 1e9 * (20 if row.graph else 1)
+    result["copy_tbs"] = row.bytes / result["copy"]["ms"] / 1e9
     return result
+
+
+def agrees(row: Row, data: Any, name: str, run: Any) -> bool:
+    """Whether a rival can do the row, and does it right; else it has no time."""
+    try:
+        right = bool(data.right(run))
+    except Exception as error:  # whatever a library raises where it cannot
+        print(f"{row.name}: {name}: {str(error).splitlines()[0][:150]}", flush=True)
+        return False
+    if not right:
+        print(f"{row.name}: {name}: wrong result", flush=True)
+    return right
 
 
 def table(results: list[dict[str, Any]]) -> str:
     """The results as Markdown, with what they were measured on."""
     properties = cupy.cuda.runtime.getDeviceProperties(0)
     driver = cupy.cuda.runtime.driverGetVersion()
+    rivals = [n for n in RIVALS if any(n in r for r in results)]
+    columns = [
+        "work",
+        "tilegen `auto`",
+        "p20–p80",
+        "goal",
+        *rivals,
+        "predicted ms",
+        "measured ms",
+        "copy TB/s",
+    ]
+    columns += ["copies", "registers", "schedule"]
     lines = [
         "# Speed",
         "",
@@ -203,27 +121,37 @@ def table(results: list[dict[str, Any]]) -> str:
         f"(CUDA driver {driver}, torch {torch.__version__}, CuPy {cupy.__version__}) by `python benchmarks/speed.py`.",
         "",
         "Each number is the time of an equal-size device-to-device copy in the same process over that of the kernel",
-        "(medians; 1 is as fast as a copy). `goal` is what the project set itself.",
+        "(medians; 1 is as fast as a copy). `goal` is what the project set itself. `predicted ms`: the bytes that must",
+        "move over the rate of the fastest copy of the run, over the share that the cost model of `auto` expects.",
+        "`copies`: of the arrays, which all of the work uses in turn where one set would stay in the L2.",
+        "Rivals that are not there: " + (", ".join(n for n in RIVALS if n not in rivals) or "none") + ".",
         "",
-        "| work | tilegen `auto` | goal | " + " | ".join(RIVALS) + " | copy TB/s | registers | schedule |",
-        "| --- | --- | --- | " + "--- | " * len(RIVALS) + "--- | --- | --- |",
+        "| " + " | ".join(columns) + " |",
+        "|" + " --- |" * len(columns),
     ]
-    for r in results:
-        if not r["right"]:
-            lines.append(f"| {r['row']} | wrong result | {r['goal'] or ''} |" + " |" * (len(RIVALS) + 3))
-            continue
-        shares = [f"{r['copy']['ms'] / r[n]['ms']:.2f}" if n in r else "-" for n in RIVALS]
-        goal = f"{r['goal']:.2f}" if r["goal"] else "-"
-        lines.append(
-            f"| {r['row']} | {r['share']:.3f} | {goal} | {' | '.join(shares)} | {r['copy_tbs']:.2f} | {r['registers']} "
-            f"| `{r['schedule']}` |"
-        )
-    return "\n".join(lines) + "\n"
+    rate = max(r.get("copy_tbs", 0.0) for r in results)
+    return "\n".join([*lines, *(line(r, rivals, rate) for r in results)]) + "\n"
+
+
+def line(r: dict[str, Any], rivals: list[str], rate: float) -> str:
+    goal = f"{r['goal']:.2f}" if r["goal"] else "-"
+    if not r["right"]:
+        return f"| {r['row']} | wrong result | | {goal} |" + " |" * (len(rivals) + 6)
+    copy, own = r["copy"]["ms"], r["tilegen"]
+    cells = [r["row"], f"{r['share']:.3f}", f"{copy / own['p80']:.3f}–{copy / own['p20']:.3f}", goal]
+    cells += [f"{copy / r[n]['ms']:.3f}" if n in r else "-" for n in rivals]
+    cells += [f"{predicted(r, rate):.4f}", f"{own['ms']:.4f}", f"{r['copy_tbs']:.2f}", str(r["copies"])]
+    return f"| {' | '.join([*cells, str(r['registers'])])} | `{r['schedule']}` |"
+
+
+def predicted(r: dict[str, Any], rate: float) -> float:
+    """Milliseconds by the cost model, where the copy moves `rate` TB/s."""
+    return float(r["bytes"] / rate / 1e9 / r["predicted"])
 
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--rows", default="")
+    parser.add_argument("--rows", action="append", default=[], metavar="WORD")
     parser.add_argument("--schedule", action="append", default=[])
     parser.add_argument("--samples", type=int, default=30)
     parser.add_argument("--compile", action="store_true")
@@ -231,10 +159,9 @@ def main() -> None:
     parser.add_argument("--out", type=Path)
     parser.add_argument("--table", type=Path, help="write a Markdown table")
     options = parser.parse_args()
-    words = [w for w in options.rows.split(",") if w]
     results = []
     for row in ROWS:
-        if words and not any(w in row.name for w in words):
+        if not row.named(options.rows):
             continue
         for directives in [None, *options.schedule]:
             begun = time.time()
@@ -253,6 +180,10 @@ def main() -> None:
                 continue
             torch.cuda.empty_cache()
             results.append(result)
+            if options.table:
+                options.table.write_text(table(results))
+            if options.out:
+                options.out.write_text(json.dumps(results, indent=1) + "\n")
             if not result["right"]:
                 print(f"{row.name:44} WRONG  [{result['schedule']}]", flush=True)
                 continue
@@ -265,10 +196,6 @@ def main() -> None:
                 f" | {result['registers']} regs {result['index']} | {result['schedule']} | {time.time() - begun:.1f}s",
                 flush=True,
             )
-    if options.table:
-        options.table.write_text(table(results))
-    if options.out:
-        options.out.write_text(json.dumps(results, indent=1) + "\n")
     sys.exit(0 if all(r["right"] for r in results) else 1)
 
 

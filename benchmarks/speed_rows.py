@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +19,25 @@ class Row:
     torch: str
     goal: float | None = None
     graph: bool = False
-    schedules: dict[str, str] = field(default_factory=dict)
+    dtype: str = "f32"
+    members: int = 1
+
+    @property
+    def elements(self) -> int:
+        return prod(self.sizes.values()) * self.members
+
+    @property
+    def element_size(self) -> int:
+        return {"i8": 1, "u8": 1, "f16": 2, "f64": 8}.get(self.dtype, 4)
+
+    @property
+    def bytes(self) -> int:
+        """What the work must move: each element read once and written once."""
+        return 2 * self.elements * self.element_size
+
+    def named(self, words: Sequence[str]) -> bool:
+        """Whether one of the words is part of the name; none means every row."""
+        return not words or any(w in self.name for w in words)
 
 
 def _transpose(dtype: str) -> str:
@@ -36,7 +56,17 @@ def _permute(dtype: str, rank: int, order: tuple[int, ...]) -> str:
 
 def permute(name: str, dtype: str, shape: tuple[int, ...], order: tuple[int, ...], goal: float | None) -> Row:
     sizes = {"ABCDEFGH"[n]: s for n, s in enumerate(shape)}
-    return Row(name, _permute(dtype, len(shape), order), sizes, f"x.permute({order})", goal)
+    return Row(name, _permute(dtype, len(shape), order), sizes, f"x.permute({order})", goal, dtype=dtype)
+
+
+def transpose(name: str, dtype: str, rows: int, columns: int, goal: float | None, graph: bool = False) -> Row:
+    sizes = {"M": rows, "N": columns}
+    return Row(name, _transpose(dtype), sizes, "a.t()", goal, graph, dtype)
+
+
+def split(count: int, goal: float) -> Row:
+    name = f"AoS → SoA {count} x f32 2^27"
+    return Row(name, _fields(count), {"P": 2**27}, "p.t()", goal, members=count)
 
 
 def _fields(count: int) -> str:
@@ -47,14 +77,18 @@ def _fields(count: int) -> str:
 ROWS = (
     Row("copy f32 2^29", "kernel copy(N) { in x: f32[N]; out y: f32[N]; y[i] = x[i] }", {"N": 2**29}, "x"),
     Row(
-        "copy u8 2^31+17", "kernel copy(N) { in x: u8[N]; out y: u8[N]; y[i] = x[i] }", {"N": 2**31 + 17}, "x"
+        "copy u8 2^31+17",
+        "kernel copy(N) { in x: u8[N]; out y: u8[N]; y[i] = x[i] }",
+        {"N": 2**31 + 17},
+        "x",
+        dtype="u8",
     ),
-    Row("transpose f32 16384²", _transpose("f32"), {"M": 16384, "N": 16384}, "a.t()", 0.97),
-    Row("transpose f16 16384²", _transpose("f16"), {"M": 16384, "N": 16384}, "a.t()", 0.97),
-    Row("transpose i8 32768²", _transpose("i8"), {"M": 32768, "N": 32768}, "a.t()", 0.95),
-    Row("transpose f64 8192²", _transpose("f64"), {"M": 8192, "N": 8192}, "a.t()", 0.97),
-    Row("transpose f32 12345 x 6789", _transpose("f32"), {"M": 12345, "N": 6789}, "a.t()", 0.90),
-    Row("transpose f32 8191 x 8193", _transpose("f32"), {"M": 8191, "N": 8193}, "a.t()", 0.88),
+    transpose("transpose f32 16384²", "f32", 16384, 16384, 0.97),
+    transpose("transpose f16 16384²", "f16", 16384, 16384, 0.97),
+    transpose("transpose i8 32768²", "i8", 32768, 32768, 0.95),
+    transpose("transpose f64 8192²", "f64", 8192, 8192, 0.97),
+    transpose("transpose f32 12345 x 6789", "f32", 12345, 6789, 0.90),
+    transpose("transpose f32 8191 x 8193", "f32", 8191, 8193, 0.88),
     permute("permute f32 64x256x128x128 (0,2,3,1)", "f32", (64, 256, 128, 128), (0, 2, 3, 1), 0.97),
     permute("permute f32 64x3x1024x1024 (0,2,3,1)", "f32", (64, 3, 1024, 1024), (0, 2, 3, 1), 0.95),
     permute("permute u8 64x1024x1024x3 (0,3,1,2)", "u8", (64, 1024, 1024, 3), (0, 3, 1, 2), 0.92),
@@ -68,9 +102,9 @@ ROWS = (
     permute(
         "permute f32 7x11x13x17x19x23 (5,3,1,0,2,4)", "f32", (7, 11, 13, 17, 19, 23), (5, 3, 1, 0, 2, 4), None
     ),
-    Row("transpose f32 1024²", _transpose("f32"), {"M": 1024, "N": 1024}, "a.t()", 0.90, graph=True),
-    Row("AoS → SoA 6 x f32 2^27", _fields(6), {"P": 2**27}, "p.t()", 0.97),
-    Row("AoS → SoA 3 x f32 2^27", _fields(3), {"P": 2**27}, "p.t()", 0.92),
-    Row("AoS → SoA 5 x f32 2^27", _fields(5), {"P": 2**27}, "p.t()", 0.92),
-    Row("AoS → SoA 7 x f32 2^27", _fields(7), {"P": 2**27}, "p.t()", 0.92),
+    transpose("transpose f32 1024²", "f32", 1024, 1024, 0.90, graph=True),
+    split(6, 0.97),
+    split(3, 0.92),
+    split(5, 0.92),
+    split(7, 0.92),
 )

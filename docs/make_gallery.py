@@ -36,6 +36,13 @@ PATTERNS: dict[str, tuple[str, str]] = {
     "readonly": ("17", "Cache hints as a family of schedules."),
     "registers": ("18", "A register cap, launch bounds, and a cap so low that values spill."),
     "big_shared": ("19", "Tiles of more than 48 KiB."),
+    "reductions": (
+        "21",
+        "Reductions of everything, of rows, of columns, of several axes; where extremes are.",
+    ),
+    "softmax": ("23", "Softmax and log-softmax in one pass, and in place."),
+    "layernorm": ("23", "Layer norm, RMS norm, and GELU + residual + layer norm in one pass."),
+    "cross_entropy": ("23", "A reduction of rows and a gather of one element of each."),
     "nchw_to_nhwc": ("24", "Channels first to channels last."),
     "nhwc_to_nchw": ("24", "Channels last to channels first."),
     "permute": ("24", "Permutations of rank 3 and 5, and column-major storage."),
@@ -44,6 +51,10 @@ PATTERNS: dict[str, tuple[str, str]] = {
     "vertical_flip": ("-", "Flips and a quarter turn: one axis reversed."),
     "concat": ("-", "`where` that picks between two tensors."),
     "padding": ("-", "numpy.pad's modes as boundaries."),
+    "scan": (
+        "-",
+        "Prefix sums and other scans: rows in a part of a warp, a warp, a block; one long row; columns.",
+    ),
     "elementwise": ("-", "Functions, several outputs, integers, conversions."),
     "histogram": ("-", "Counting matches: bytes, intervals, pairs, channels, rows, weights; a copy of the bins per lane."),
 }

@@ -34,6 +34,7 @@ ORDER = [
     "plan",
     "render",
     "program",
+    "legal",
     "toolchain",
     "sim",
     "runtime",

@@ -7,18 +7,18 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
 from tilegen.algebra import evaluate, sym
-from tilegen.diagnostics import SpecError
 from tilegen.nest import Nest
-from tilegen.nest.build import not_yet
 from tilegen.nest.family import Family, family_of
 from tilegen.nest.histogram import histogram_nest
 from tilegen.nest.lets import inline_lets
 from tilegen.nest.merge import simplified_nest
 from tilegen.nest.reduce import reduce_nest
+from tilegen.nest.scan import scan_nest
 from tilegen.plan.histogram import histogram_variants
 from tilegen.plan.lower import plan_map
-from tilegen.plan.model import Aligned, AtMost, Condition, Equals, Multiple, Plan
+from tilegen.plan.model import Aligned, AtLeast, AtMost, Condition, Equals, Multiple, Plan
 from tilegen.plan.reduce import plan_reduce
+from tilegen.plan.scan import plan_scan
 from tilegen.plan.variants import plan_variants, reduce_variants
 from tilegen.render import Rendered, render
 from tilegen.render.launcher import mapped_extents
@@ -30,6 +30,7 @@ from tilegen.schedule.complete_rows import complete_rows
 from tilegen.schedule.histogram import auto_histogram, complete_histogram
 from tilegen.schedule.model import Schedule
 from tilegen.schedule.reduce import reduce_schedules
+from tilegen.schedule.scan import auto_scan, complete_scan
 from tilegen.spec import Bounds, IndexType, Kernel, ScheduleSpec
 from tilegen.target import Target
 
@@ -163,6 +164,8 @@ def holds(condition: Condition, values: Mapping[str, int], pointers: Mapping[str
             return bool(evaluate(condition.value, values) == condition.number)
         case AtMost():
             return bool(evaluate(condition.value, values) <= condition.limit)
+        case AtLeast():
+            return bool(evaluate(condition.value, values) >= condition.limit)
 
 
 def build(
@@ -182,17 +185,30 @@ def build(
     Raises SpecError for what cannot be generated or a directive that cannot be honoured.
     """
     stem = kernel_identifier(name or kernel.name)
+    plans, chosen = plans_of(kernel, schedule, target, sizes, constants, stem)
+    return Program(kernel, chosen, target, plans, render(plans, stem, provenance))
+
+
+def plans_of(
+    kernel: Kernel,
+    schedule: ScheduleSpec | None,
+    target: Target,
+    sizes: Mapping[str, int] | None,
+    constants: Mapping[str, int] | None,
+    stem: str,
+) -> tuple[tuple[Plan, ...], Schedule]:
+    """Plans in order of preference, whatever the family, and the schedule of the first. Raises SpecError."""
     _, closed = inline_lets(kernel)
     match family_of(kernel, closed):
         case Family.MAP:
             plans, chosen = plan_tiles(kernel, schedule, target, sizes, constants, stem)
         case Family.REDUCE:
             plans, chosen = plan_rows(kernel, schedule, target, sizes, constants, stem)
+        case Family.SCAN:
+            plans, chosen = plan_scans(kernel, schedule, target, sizes, constants, stem)
         case Family.HISTOGRAM:
             plans, chosen = plan_counts(kernel, schedule, target, sizes, constants, stem)
-        case Family.SCAN:
-            raise SpecError([not_yet("scans cannot be generated yet", kernel.span)])
-    return Program(kernel, chosen, target, plans, render(plans, stem, provenance))
+    return plans, chosen
 
 
 def plan_tiles(
@@ -272,6 +288,23 @@ def plan_counts(
         *plans,
         *histogram_variants(nest, auto_histogram(nest, target), target, f"{stem}_auto_any"),
     ), chosen
+
+
+def plan_scans(
+    kernel: Kernel,
+    schedule: ScheduleSpec | None,
+    target: Target,
+    sizes: Mapping[str, int] | None,
+    constants: Mapping[str, int] | None,
+    stem: str,
+) -> tuple[tuple[Plan, ...], Schedule]:
+    """Plans of a kernel of the scan family, for many rows and for few."""
+    nest = scan_nest(kernel, constants, named_axes(schedule))
+    if schedule is None:
+        chosen = auto_scan(nest, target, None if sizes is None else {**nest.constants, **sizes})
+    else:
+        chosen = complete_scan(nest, schedule, target)
+    return plan_scan(nest, chosen, target, f"{stem}_{_label(chosen.name)}"), chosen
 
 
 def plan_auto(

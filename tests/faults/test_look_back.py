@@ -253,11 +253,10 @@ def test_a_plain_flag_races(launch: Run) -> None:
     assert ran.said(FaultKind.GLOBAL_RACE, "publish(&words[0], PREFIX", "ld.relaxed."), ran.report.faults
 
 
-def test_waiting_for_a_block_that_has_not_started(launch: Run) -> None:
+@pytest.mark.parametrize("tile", ["blockIdx.x", "gridDim.x - 1 - blockIdx.x"])
+def test_waiting_for_a_block_that_has_not_started(launch: Run, tile: str) -> None:
     # Without a ticket, in an order that a GPU may choose: right while all blocks run at once, and not for longer.
-    source = mutate(
-        FENCED, "ticket_taken = atomicAdd(ticket, 1u);", "ticket_taken = gridDim.x - 1 - blockIdx.x;"
-    )
+    source = mutate(FENCED, "atomicAdd(ticket, 1u)", tile)
     assert run_scan(launch, source, 100).report.faults == ()
     start = time.process_time()
     ran = run_scan(launch, source, 700)

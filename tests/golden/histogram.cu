@@ -247,8 +247,10 @@ cudaError_t histogram_launch(
         const int64_t scratch_bytes = tickets_at + 256;
         if (N <= 2138767359) {
             unsigned char* scratch = nullptr;
-            cudaError_t error =
-                cudaMallocAsync(reinterpret_cast<void**>(&scratch), static_cast<size_t>(scratch_bytes), stream);
+            cudaError_t error = cudaMallocAsync(
+                reinterpret_cast<void**>(&scratch),
+                static_cast<size_t>(scratch_bytes),
+                stream);
             if (error != cudaSuccess) {
                 return error;
             }
@@ -266,8 +268,10 @@ cudaError_t histogram_launch(
             return error != cudaSuccess ? error : freed;
         }
         unsigned char* scratch = nullptr;
-        cudaError_t error =
-            cudaMallocAsync(reinterpret_cast<void**>(&scratch), static_cast<size_t>(scratch_bytes), stream);
+        cudaError_t error = cudaMallocAsync(
+            reinterpret_cast<void**>(&scratch),
+            static_cast<size_t>(scratch_bytes),
+            stream);
         if (error != cudaSuccess) {
             return error;
         }
@@ -294,8 +298,10 @@ cudaError_t histogram_launch(
     const int64_t scratch_bytes = tickets_at + 256;
     if (N <= 2146336767) {
         unsigned char* scratch = nullptr;
-        cudaError_t error =
-            cudaMallocAsync(reinterpret_cast<void**>(&scratch), static_cast<size_t>(scratch_bytes), stream);
+        cudaError_t error = cudaMallocAsync(
+            reinterpret_cast<void**>(&scratch),
+            static_cast<size_t>(scratch_bytes),
+            stream);
         if (error != cudaSuccess) {
             return error;
         }
@@ -313,8 +319,10 @@ cudaError_t histogram_launch(
         return error != cudaSuccess ? error : freed;
     }
     unsigned char* scratch = nullptr;
-    cudaError_t error =
-        cudaMallocAsync(reinterpret_cast<void**>(&scratch), static_cast<size_t>(scratch_bytes), stream);
+    cudaError_t error = cudaMallocAsync(
+        reinterpret_cast<void**>(&scratch),
+        static_cast<size_t>(scratch_bytes),
+        stream);
     if (error != cudaSuccess) {
         return error;
     }

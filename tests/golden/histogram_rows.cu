@@ -226,8 +226,10 @@ cudaError_t histogram_rows_launch(
         const int64_t tickets_at = totals_at + (B * R * 4 - R * 4) / 256 * 256 + 256;
         const int64_t scratch_bytes = tickets_at + R * 4 / 256 * 256 + 256;
         unsigned char* scratch = nullptr;
-        cudaError_t error =
-            cudaMallocAsync(reinterpret_cast<void**>(&scratch), static_cast<size_t>(scratch_bytes), stream);
+        cudaError_t error = cudaMallocAsync(
+            reinterpret_cast<void**>(&scratch),
+            static_cast<size_t>(scratch_bytes),
+            stream);
         if (error != cudaSuccess) {
             return error;
         }
@@ -256,8 +258,10 @@ cudaError_t histogram_rows_launch(
     const int64_t tickets_at = totals_at + (B * R * 4 - R * 4) / 256 * 256 + 256;
     const int64_t scratch_bytes = tickets_at + R * 4 / 256 * 256 + 256;
     unsigned char* scratch = nullptr;
-    cudaError_t error =
-        cudaMallocAsync(reinterpret_cast<void**>(&scratch), static_cast<size_t>(scratch_bytes), stream);
+    cudaError_t error = cudaMallocAsync(
+        reinterpret_cast<void**>(&scratch),
+        static_cast<size_t>(scratch_bytes),
+        stream);
     if (error != cudaSuccess) {
         return error;
     }

@@ -19,6 +19,28 @@ static __device__ __forceinline__ T gelu(T x)
 {
     return T(0.5) * x * erfc(T(-0.70710678118654752) * x);
 }
+// The same for float in some 25 instructions: max(x, 0) - u Phi(-u) with u = |x|. Phi(-u) is exp(-u^2 / 2), whose
+// argument is kept in two parts, times a polynomial in t = 1 / (1 + 0.305 u): a minimax fit to 1e-7.
+static __device__ __forceinline__ float gelu(float x)
+{
+    const float u = fminf(fabsf(x), 15.0f);
+    float t, power;
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(t) : "f"(fmaf(u, 0.305f, 1.0f)));
+    float fit = 0.036639348f;
+    fit = fmaf(fit, t, -0.15274785f);
+    fit = fmaf(fit, t, 0.18531758f);
+    fit = fmaf(fit, t, -0.037622817f);
+    fit = fmaf(fit, t, 0.12084138f);
+    fit = fmaf(fit, t, 0.10347344f);
+    fit = fmaf(fit, t, 0.12245872f);
+    fit = fmaf(fit, t, 0.12164024f) * t;
+    const float high = u * u;
+    const float exponent = high * -0.72134752f;
+    const float rest = fmaf(fmaf(u, u, -high), -0.72134752f, fmaf(high, -0.72134752f, -exponent));
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(exponent));
+    power = fmaf(power, fmaf(high, 7.7e-9f, rest) * 0.69314718f, power);
+    return fmaf(-u * fit, power, x < 0.0f ? 0.0f : x);
+}
 
 // let h[i] = s * x[i]
 // y[i] = h[i] * h[i] + gelu(r[i])

@@ -1,13 +1,13 @@
 """The GPU lane. Not collected without `--tilegen-on gpu`; in it a skip is a failure.
 
     pytest -n 8 specs --tilegen-on gpu -k "not gpu and not bandwidth"      every spec, schedule, type and shape
-    pytest -n 3 specs tests/gpu --tilegen-on gpu -k "gpu and not test_specs and not bandwidth"     the large shapes
+    pytest specs tests/gpu --tilegen-on gpu -k "gpu and not test_specs and not bandwidth"          the large shapes
     pytest specs --tilegen-on gpu -k bandwidth                              times, alone on the machine
     pytest tests/api tests/runtime --tilegen-on gpu                         calls
     sh tests/gpu/sanitize.sh                                                compute-sanitizer
 
-`pytest tests/gpu --tilegen-on gpu` does the first two in one process. A large shape takes some 60 bytes of host memory
-per element, 16 GB at 2^28 elements, in each worker.
+`pytest tests/gpu --tilegen-on gpu` does the first two in one process. Large shapes of pure movement are made and
+compared on the device; any other large shape would take some 60 bytes of host memory per element in each worker.
 """
 
 from __future__ import annotations

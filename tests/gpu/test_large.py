@@ -11,6 +11,7 @@ from tilegen.parse import parse, source_from_text
 from tilegen.program import Program, build
 from tilegen.runtime.gpu import launch, place_empty
 from tilegen.target import target
+from tilegen.verify.movement import moves_of, run_moves
 
 BYTES = 2**31 + 512
 COPY = "kernel copy(N) { in a: u8[N]; out b: u8[N]; b[i] = a[i]; schedule bytes { threads i = 256 } }"
@@ -63,3 +64,17 @@ def test_transpose() -> None:
         run(program, {"M": side, "N": side}, source, result)
         assert bool((result == source.T).all())
         result.fill(255)
+
+
+@pytest.mark.gpu
+def test_mistakes_are_seen() -> None:
+    """A copy where a transpose is wanted: nearly every element is wrong, and which one is said."""
+    square = "kernel move(N) {{ in a: u8[N, N]; out b: u8[N, N]; b[j, i] = a[{}] }}"
+    transpose = check(parse(source_from_text(square.format("i, j")))).kernels[0].kernels[0]
+    moves = moves_of(transpose)
+    assert moves is not None
+    for program in programs(square.format("j, i")):
+        (text,) = dict.fromkeys(run_moves(program, {"N": 5000}, moves) or ())
+        assert "of 25000000 elements are wrong, the first at [0, 1]" in text
+    for program in programs(square.format("i, j")):
+        assert run_moves(program, {"N": 5000}, moves) == []

@@ -21,11 +21,13 @@ FILES = [
     *sorted((TESTS / "golden").glob("*.tile")),
     *sorted((TESTS / "data/language").glob("*.tile")),
 ]
+# What this version cannot generate: kernels, and tiles of reductions (the products of matrices of the language's page).
+NOT_GENERATED = {"TG0701", "TG0617"}
 
 
 @cache
 def programs_of(path: Path) -> tuple[tuple[str, Program], ...]:
-    """(name, program) of every kernel that can be generated, its first two types, every schedule and `auto`."""
+    """(name, program) of every kernel and schedule that can be generated, its first two types, with `auto`."""
     found = []
     for family in check(parse(Source(path.name, path.read_text(encoding="utf-8")))).kernels:
         for kernel in family.kernels[:2]:
@@ -34,7 +36,7 @@ def programs_of(path: Path) -> tuple[tuple[str, Program], ...]:
                 try:
                     found.append((name, build(kernel, schedule, target("sm_90"))))
                 except SpecError as error:
-                    assert {d.code for d in error.diagnostics} == {"TG0701"}, f"{name}: {error}"
+                    assert {d.code for d in error.diagnostics} <= NOT_GENERATED, f"{name}: {error}"
     return tuple(found)
 
 

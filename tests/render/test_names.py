@@ -12,7 +12,9 @@ HELPERS = Path(tilegen.render.__file__).parent.parent / "templates" / "helpers.j
 
 
 def test_every_helper_is_reserved() -> None:
-    defined = re.findall(r"__forceinline__ \w+ (\w+)\(", HELPERS.read_text(encoding="utf-8"))
+    text = HELPERS.read_text(encoding="utf-8")
+    defined = re.findall(r"^static __device__ __forceinline__ [\w<>]+ (\w+)\(", text, re.MULTILINE)
+    defined += re.findall(r"^struct (\w+) \{", text, re.MULTILINE)
     assert len(defined) > 20
     assert set(defined) <= RESERVED
 

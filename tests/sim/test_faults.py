@@ -344,6 +344,14 @@ def test_shuffle_that_named_lanes_never_reach(run: Run) -> None:
     assert found[FaultKind.WARP_SYNC_MISSING_LANES].line == 4
 
 
+def test_shuffle_by_a_lane_that_its_mask_leaves_out(run: Run) -> None:
+    source = """extern "C" __global__ void k(int* b) {
+    b[threadIdx.x] = __shfl_up_sync(0x7fffffffu, threadIdx.x, 1);
+}"""
+    fault = faults(run, source, 1, 32, ("out", 128))[FaultKind.WARP_SYNC_UNNAMED]
+    assert (fault.line, fault.count) == (2, 1)
+
+
 def test_shuffle_from_a_lane_that_takes_no_part(run: Run) -> None:
     source = """extern "C" __global__ void k(int* b) {
     if (threadIdx.x < 20)
@@ -351,6 +359,89 @@ def test_shuffle_from_a_lane_that_takes_no_part(run: Run) -> None:
 }"""
     fault = faults(run, source, 1, 32, ("out", 128))[FaultKind.INACTIVE_LANE_READ]
     assert (fault.line, fault.count) == (3, 4)
+
+
+@pytest.mark.parametrize(
+    "call, why",
+    [
+        ("__shfl_xor_sync(0x0000fffeu, v, 1)", "lane 0, which its mask 0x0000fffe leaves out"),
+        ("__shfl_xor_sync(i < 8 ? 0xffffu : 0xff00u, v, 1)", "lane 0 with the mask 0x0000ffff"),
+        ("__reduce_add_sync(0x00007fffu, v)", "lane 15, which its mask 0x00007fff leaves out"),
+        ("__ballot_sync(0x0000fffdu, v)", "lane 1, which its mask 0x0000fffd leaves out"),
+        ("(__syncwarp(0x0000fff0u), v)", "lane 0, which its mask 0x0000fff0 leaves out"),
+    ],
+)
+def test_a_mask_short_of_a_lane(run: Run, call: str, why: str) -> None:
+    source = """extern "C" __global__ void k(int* b) {
+    int i = threadIdx.x, v = i;
+    if (i < 16)
+        v += CALL;
+    b[i] = v;
+}""".replace("CALL", call)
+    fault = faults(run, source, 1, 32, ("out", 128))[FaultKind.WARP_SYNC_UNNAMED]
+    assert fault.line == 4 and why in fault.message, fault
+
+
+def test_masks_that_part_a_warp(run: Run) -> None:
+    source = """extern "C" __global__ void k(int* b) {
+    int i = threadIdx.x, v = i;
+    unsigned half = i < 16 ? 0xffffu : 0xffff0000u;
+    for (int step = 8; step; step >>= 1) v += __shfl_xor_sync(half, v, step);
+    b[i] = v + __popc(__match_any_sync(0xffffffffu, i % 3));
+}"""
+    report, memory = run(source, 1, 32, ("out", 128))
+    assert report.faults == ()
+    counts = np.bincount(np.arange(32) % 3)[np.arange(32) % 3]
+    assert memory.read("a0").view(np.int32).tolist() == (np.repeat([120, 376], 16) + counts).tolist()
+
+
+PARTS = """extern "C" __global__ void k(int* b) {
+    __shared__ int s[32];
+    int i = threadIdx.x;
+    unsigned part = 0xffu << i / 8 * 8;
+    s[i] = i;
+    __syncwarp(part);
+    int v = s[i ^ NEAR];
+    __syncwarp(part & 0x0f0f0f0fu ? part : 0u);
+    s[i] = v;
+    __syncwarp();
+    b[i] = s[i ^ FAR];
+}"""
+
+
+def test_syncwarp_orders_only_the_lanes_of_its_mask(run: Run) -> None:
+    source = PARTS.replace("NEAR", "7").replace("FAR", "31")
+    report, memory = run(source, 1, 32, ("out", 128))
+    assert report.faults == ()
+    assert memory.read("a0").view(np.int32).tolist() == [i ^ 24 for i in range(32)]
+    found = faults(run, PARTS.replace("NEAR", "8").replace("FAR", "31"), 1, 32, ("out", 128))
+    assert list(found) == [FaultKind.WARP_RACE]
+    assert set(found[FaultKind.WARP_RACE].lines) == {5, 7} or set(found[FaultKind.WARP_RACE].lines) == {7, 9}
+    found = faults(run, source.replace("    __syncwarp();\n", ""), 1, 32, ("out", 128))
+    assert list(found) == [FaultKind.WARP_RACE] and set(found[FaultKind.WARP_RACE].lines) == {9, 10}
+
+
+def test_shared_memory_of_a_block_that_ends(run: Run) -> None:
+    source = """extern "C" __global__ void __cluster_dims__(2, 1, 1) k(int* b) {
+    __shared__ int s[32];
+    s[threadIdx.x] = blockIdx.x;
+    asm volatile("barrier.cluster.arrive; barrier.cluster.wait;" ::: "memory");
+    int v;
+    asm volatile("{ .reg .u32 a; mapa.shared::cluster.u32 a, %1, %2; ld.shared::cluster.u32 %0, [a]; }"
+        : "=r"(v) : "r"((unsigned)__cvta_generic_to_shared(s + threadIdx.x)), "r"(1 - blockIdx.x % 2));
+    END;
+    b[blockIdx.x * 32 + threadIdx.x] = v;
+}"""
+    found = faults(run, source.replace("END", ""), 6, 32, ("out", 768))
+    assert list(found) == [FaultKind.REMOTE_SHARED]
+    assert found[FaultKind.REMOTE_SHARED].line == 6
+    end = 'asm volatile("barrier.cluster.arrive.relaxed; barrier.cluster.wait;")'
+    # A relaxed arrival orders no accesses, and what is read may not have been read when the block ends.
+    assert list(faults(run, source.replace("END", end), 6, 32, ("out", 768))) == [FaultKind.REMOTE_SHARED]
+    end = end.replace(".relaxed", ".release")
+    report, memory = run(source.replace("END", end), 6, 32, ("out", 768))
+    assert report.faults == ()
+    assert memory.read("a0").view(np.int32).reshape(6, 32)[:, 0].tolist() == [1, 0, 3, 2, 5, 4]
 
 
 def test_write_to_constant_memory(run: Run) -> None:

@@ -146,7 +146,22 @@ CODES: tuple[Code, ...] = (
         "s[i] = sum[j](a[i, j]) with tile i = 3; threads i = 2, j = 64",
     ),
     Code(
-        "TG0630",
+        "TG0631",
+        "a directive that scans have no use for",
+        "Each element of a scan is read once, by the thread that needs it, and tiles of a row follow each other. "
+        "`threads`, `tile`, `vector`, `hint`, `index` and the limits on registers apply.",
+        "y[i, j] = sum[k in 0..=j](x[i, k]) with stage x",
+    ),
+    Code(
+        "TG0632",
+        "threads that cannot scan",
+        "Totals of a scan go from lane to lane of a warp: a row has a power of two of threads up to 32, or whole "
+        "warps. The threads of a block lie along the scanned axis and one other at most; `tile` is what they take at "
+        "once.",
+        "y[i, j] = sum[k in 0..=j](x[i, k]) with threads j = 96; tile j = 100",
+    ),
+    Code(
+        "TG0641",
         "a directive that a histogram has no use for",
         "Blocks of a histogram stride over all elements, count each at once and hold all bins: there are no tiles to "
         "shape, to stage, to order or to guard. `threads`, `vector`, `unroll`, `hint`, `index`, `max_registers` and "
@@ -154,14 +169,14 @@ CODES: tuple[Code, ...] = (
         "h[b] = count[i](x[i] == b) with tile i = 4096",
     ),
     Code(
-        "TG0631",
+        "TG0642",
         "threads along an axis that is not walked",
         "Threads of a histogram walk its elements: `threads` and `unroll` name the axes of the reduction. An axis of "
         "bins says where a count goes.",
         "h[b] = count[i](x[i] == b) with threads b = 256",
     ),
     Code(
-        "TG0632",
+        "TG0643",
         "more loads than a thread can hold",
         "In a histogram `unroll` is the number of loads of a thread that are under way at once. Each waits in "
         "registers of its own.",

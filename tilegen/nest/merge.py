@@ -115,3 +115,9 @@ def _rewrite(
         loads={r: move(a) for r, a in nest.loads.items()},
         stores=tuple(replace(s, access=move(s.access)) for s in nest.stores),
     )
+
+
+def mirror_axis(nest: Nest, name: str) -> Nest:
+    """The same points with one axis counted from its end."""
+    at = {name: nest.axis(name).extent - 1 - sym(name)}
+    return _rewrite(nest, nest.axes, at)

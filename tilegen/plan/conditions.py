@@ -31,6 +31,14 @@ def vector_conditions(nest: Nest, compute: Compute, loads: tuple[Load, ...]) -> 
     return tuple(c for n, c in enumerate(found) if not _follows(c, list(found), n))
 
 
+def aligned(nest: Nest, accesses: tuple[tuple[Access, Run, Expr], ...]) -> tuple[Condition, ...]:
+    """Conditions under which accesses of whole items, (access, item, address), are aligned."""
+    found: dict[Condition, None] = {}
+    for access, run, address in accesses:
+        aligned_access(nest, access, run, address, found)
+    return tuple(c for n, c in enumerate(found) if not _follows(c, list(found), n))
+
+
 def _follows(condition: Condition, conditions: list[Condition], position: int) -> bool:
     """Whether a divisibility follows from another one: its value is a multiple of the other's."""
     if not isinstance(condition, Multiple):
@@ -77,7 +85,8 @@ def aligned_access(nest: Nest, access: Access, run: Run, address: Expr, found: d
 def multiple(value: Expr, factor: int, found: dict[Condition, None]) -> None:
     """The condition that `value` is a multiple of `factor`, unless it is known to be."""
     if value.constant is None or value.constant % factor:
-        found[Multiple(value, factor)] = None
+        negative = all(c < 0 for _, c in value.terms)
+        found[Multiple(-value if negative else value, factor)] = None
 
 
 def index_conditions(nest: Nest) -> tuple[AtMost, ...]:

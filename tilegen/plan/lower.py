@@ -67,6 +67,8 @@ def plan_map(nest: Nest, schedule: Schedule, target: Target, name: str) -> Plan:
     return plan
 
 
+# Bytes of a staged tile in one thread's registers on their way: more leaves too few warps to take over.
+_THREAD_BYTES = 128
 # More points than this in a block are serial work of minutes for a thread.
 MOST_POINTS = 1 << 20
 
@@ -187,7 +189,8 @@ def thread_count(
     run: Run | None,
     boxes: tuple[StageBox, ...],
 ) -> int:
-    """Threads per block: as written, else the most up to 256 that leave every thread work in every phase."""
+    """Threads per block: as written, else the most up to 256 that leave every thread work in every phase; up to 512
+    where a thread would hold more than `_THREAD_BYTES` of the tile."""
     total = 1
     if schedule.threads:
         for _, n in schedule.threads:
@@ -201,7 +204,8 @@ def thread_count(
     items = min([points // (run.width if run else 1), *(box.items for box in boxes)])
     if items <= 32:
         return max(1, items)
-    for count in (256, 192, 128, 96, 64, 32):
+    held = sum(prod(n for _, n in box.order) * box.dtype.size for box in boxes)
+    for count in (*([512] if held > 256 * _THREAD_BYTES else []), 256, 192, 128, 96, 64, 32):
         if count <= items and items % count == 0:
             return count
     return min(256, items // 32 * 32)

@@ -23,6 +23,7 @@ from tilegen.nest.affine import Run
 from tilegen.nest.model import Access, Nest, Store
 from tilegen.nest.passes import Pass
 from tilegen.plan.histogram_model import ClearBins, CountElements, TotalBins, WriteBins
+from tilegen.plan.scan_phase import Scan
 from tilegen.schedule.model import Schedule
 from tilegen.spec import Reduce
 from tilegen.target import Target
@@ -257,6 +258,7 @@ Phase = (
     | Walk
     | Combine
     | PointStores
+    | Scan
     | ClearBins
     | CountElements
     | TotalBins
@@ -296,7 +298,15 @@ class AtMost:
     limit: int
 
 
-Condition = Multiple | Aligned | Equals | AtMost
+@dataclass(frozen=True, slots=True)
+class AtLeast:
+    """Launch condition: `value >= limit`."""
+
+    value: Expr
+    limit: int
+
+
+Condition = Multiple | Aligned | Equals | AtMost | AtLeast
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,15 +16,21 @@ from tilegen.source import Span
 
 
 def not_along(
-    nest: Nest, access: Access, axis: str | None, schedule: Schedule, stageable: bool, others: Sequence[str]
+    nest: Nest,
+    access: Access,
+    axis: str | None,
+    schedule: Schedule,
+    stageable: bool,
+    others: Sequence[str],
+    walker: str = "the output walks",
 ) -> Diagnostic:
-    """`axis`: the one the output's vectors lie along; `others`: tensors that can keep their widths."""
+    """`axis`: the one along which `walker` goes; `others`: tensors that can keep their widths."""
     tensor = nest.pointer(access.pointer).tensor
     action = without(schedule, tensor, others)
     if access.checked:
         fact = f"the index of `{tensor}` passes through its boundary mode, element by element"
     else:
-        along = f" along `{axis}`, which the output walks," if axis else ""
+        along = f" along `{axis}`, which {walker}," if axis else ""
         fact = f"neighbours of `{tensor}`{along} are not side by side: its address is {access.address}"
     return Diagnostic(
         "TG0607",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tilegen.algebra import Expr, ceil_div, expr, minimum, sym
 from tilegen.diagnostics import SpecError
 from tilegen.dtypes import I64, U32, DType, Struct
@@ -60,6 +62,8 @@ def plan_reduce(nest: Nest, schedule: Schedule, target: Target, name: str) -> Pl
     total, block = row_count(nest), rows.beside * (schedule.item_width if rows.across else 1)
     blocks = ceil_div(total, block)
     tiles = [TileAxis(ROWS, total, block, blocks, ragged=not _divides(total, block))]
+    if rows.cluster > 1:
+        tiles.append(TileAxis(PARTS, expr(rows.cluster), 1, expr(rows.cluster), ragged=False))
     if parts is not None:
         tiles.append(TileAxis(PARTS, parts, 1, parts, ragged=False))
     return Plan(
@@ -80,12 +84,11 @@ def plan_reduce(nest: Nest, schedule: Schedule, target: Target, name: str) -> Pl
 
 
 def parts_of(nest: Nest, rows: Rows, vector: int) -> Expr | None:
-    """Blocks that share a row: no more than there are chunks in it."""
+    """Blocks that share a row: hardly more than there are chunks in it, and one for an empty row, which writes the
+    identity."""
     if rows.parts == 1:
         return None
-    chunks = ceil_div(row_length(nest, 0), rows.chunk(vector))
-    # An empty row still has a block, which writes the identity.
-    return minimum(expr(rows.parts), chunks + (1 - minimum(chunks, expr(1))))
+    return minimum(expr(rows.parts), row_length(nest, 0) // rows.chunk(vector) + 1)
 
 
 def _divides(total: Expr, block: int) -> bool:
@@ -93,31 +96,43 @@ def _divides(total: Expr, block: int) -> bool:
 
 
 def require_along(nest: Nest, schedule: Schedule, phases: list[Phase]) -> None:
-    """Every tensor that a user wants in vectors lies along the run, or is one element for all of it. Raises TG0607."""
+    """Every tensor that a user wants in vectors lies along the run; one that is not named may be one element for all
+    of it. Raises TG0607."""
     if not schedule.writes("vector"):
         return
+    moving: set[str] = set()
+    still: list[Access] = []
     for phase in phases:
-        if not isinstance(phase, Walk | PointStores) or phase.sweep.run is None:
+        if not isinstance(phase, Walk | PointStores):
             continue
+        run = phase.sweep.run
         accesses = [s.access for s in (phase.step.stores if isinstance(phase, Walk) else phase.stores)]
         accesses += [nest.loads[r] for r in phase.step.reads] if isinstance(phase, Walk) else []
         wide = [a for a in accesses if schedule.width_of(nest.pointer(a.pointer).tensor) > 1]
-        wrong = [a for a in wide if a.checked or step_along(nest, a, phase.sweep.run) is None]
-        if wrong:
-            refused = {nest.pointer(a.pointer).tensor for a in wrong}
-            others = dict.fromkeys(nest.pointer(a.pointer).tensor for a in wide)
-            raise SpecError(
-                [
-                    not_along(
-                        nest,
-                        wrong[0],
-                        phase.sweep.run.fast,
-                        schedule,
-                        stageable=False,
-                        others=[t for t in others if t not in refused],
-                    )
-                ]
-            )
+        if run is None:
+            still += wide
+            continue
+        steps = {a: None if a.checked else step_along(nest, a, run) for a in wide}
+        _refuse(nest, schedule, [a for a, s in steps.items() if s is None], wide, run.fast)
+        moving |= {nest.pointer(a.pointer).tensor for a, s in steps.items() if s is not None and s.step}
+        still += [a for a, s in steps.items() if s is not None and not s.step]
+    named = [a for a in still if schedule.names_width(nest.pointer(a.pointer).tensor)]
+    wrong = [a for a in named if nest.pointer(a.pointer).tensor not in moving]
+    rows = schedule.rows
+    _refuse(nest, schedule, wrong, wrong, fast_axis(nest, rows is not None and rows.across))
+
+
+def _refuse(
+    nest: Nest, schedule: Schedule, wrong: Sequence[Access], wide: Sequence[Access], axis: str | None
+) -> None:
+    """Raise TG0607 for the first of the accesses `wrong`, if there is one; the other ones of `wide` are right."""
+    if not wrong:
+        return
+    refused = {nest.pointer(a.pointer).tensor for a in wrong}
+    others = dict.fromkeys(nest.pointer(a.pointer).tensor for a in wide)
+    kept = [t for t in others if t not in refused]
+    walker = "threads walk"
+    raise SpecError([not_along(nest, wrong[0], axis, schedule, False, kept, walker)])
 
 
 def _run(nest: Nest, rows: Rows, width: int, row: int) -> Run | None:

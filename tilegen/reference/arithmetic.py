@@ -73,6 +73,8 @@ def binary(op: BinaryOp, left: Number, right: Number, operand: DType, track: boo
     else:
         # powf and pow: at most 9 and 2 ulp (CUDA C++ Programming Guide); `x ** 2` may be a product instead.
         units = {BinaryOp.POWER: 19.0, BinaryOp.REMAINDER: 4.0}.get(op, 1.0)
+        if op is BinaryOp.DIVIDE and right.error is not None:
+            units = 2.0  # a divisor that a whole row shares may be inverted once: one more rounding
     return bounded(value, propagated, units, operand)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tilegen.dtypes import BOOL
 from tilegen.nest.rows import row_count
 from tilegen.plan.combine import ARGUMENTS
 from tilegen.plan.model import Combine
@@ -19,9 +20,14 @@ def view_combine(rows: RowScope, phase: Combine) -> CombineView:
     comment = [_comment(rows)]
     if phase.parts:
         comment.append(
-            "The block that is the last to finish a part adds up the parts, in their order: the same bits on every run."
+            "The last block to finish its part puts all parts together, in their order: the same bits on every run."
         )
         stages = _joined(stages, _share(rows, phase.reductions), _team(rows, phase.reductions))
+    if rows.rows.cluster > 1:
+        stages = _joined(stages, _blocks(rows, phase.reductions))
+        comment.append(
+            "Every block of the cluster tells all others what it found; all combine it in one order."
+        )
     finished = [line for node in phase.reductions for line in _finish(rows, node)]
     stages = _joined(stages, [finished])
     for node in phase.reductions:
@@ -87,6 +93,31 @@ def _team(rows: RowScope, reductions: tuple[Reduce, ...]) -> list[list[str]]:
     return [first, second] if warps > 1 else [first]
 
 
+def _blocks(rows: RowScope, reductions: tuple[Reduce, ...]) -> list[list[str]]:
+    """What the blocks of a cluster found goes to all of them."""
+    rows.helpers.add("store_remote")
+    written: list[str] = []
+    read: list[str] = []
+    for node in reductions:
+        name = rows.result(node)
+        slots = _shared(rows, node, "[CLUSTER]", "One result per block of the cluster.", "blocks")
+        written.append(f"    store_remote({slots} + {rows.rank}, {rows.thread}, {name});")
+        operator = operator_name(node, rows.helpers)
+        read.append(f"{name} = across_lanes<{operator}, CLUSTER>({slots}[{rows.thread} % CLUSTER]);")
+    started = ["cluster_wait();"] if rows.first_combination() else []
+    return [
+        [
+            *started,
+            f"if ({rows.thread} < CLUSTER) {{",
+            *written,
+            "}",
+            "cluster_arrive();",
+            "cluster_wait();",
+            *read,
+        ]
+    ]
+
+
 def _columns(rows: RowScope, reductions: tuple[Reduce, ...]) -> list[list[str]]:
     first: list[str] = []
     second: list[str] = []
@@ -113,8 +144,8 @@ def _columns(rows: RowScope, reductions: tuple[Reduce, ...]) -> list[list[str]]:
     return [first, second]
 
 
-def _shared(rows: RowScope, node: Reduce, shape: str, comment: str) -> str:
-    name = rows.scope.names.user(f"@shared {rows.result(node)}", f"{rows.result(node)}_parts")
+def _shared(rows: RowScope, node: Reduce, shape: str, comment: str, what: str = "parts") -> str:
+    name = rows.scope.names.user(f"@shared {what} {rows.result(node)}", f"{rows.result(node)}_{what}")
     ctype = accumulator_ctype(node, rows.types, rows.helpers)
     view = SharedView(comment, f"__shared__ {ctype} {name}{shape};")
     if view not in rows.shared:
@@ -135,9 +166,8 @@ def _share(rows: RowScope, reductions: tuple[Reduce, ...]) -> list[list[str]]:
 
     def place(number: int, part: str, which: str) -> str:
         name = scope.scratch(scratch_name(number, part))
-        if not rows.nest.parallel:
-            return f"{name} + {which}"
-        return f"{name} + {wide}({which}) * {total} + {row}"
+        at = f"{wide}({which}) * {total} + {row}" if rows.nest.parallel else which
+        return f"{name}[{at}]"
 
     written, start, read = [], [], []
     other = scope.names.user("@other", "q")
@@ -147,9 +177,13 @@ def _share(rows: RowScope, reductions: tuple[Reduce, ...]) -> list[list[str]]:
         names = components(node)
         for part, _ in names:
             source = f"{at}.{part}" if part else at
-            written.append(f"*({place(number, part, rows.part)}) = {source};")
+            written.append(f"{place(number, part, rows.part)} = {source};")
         start.append(f"{at} = {identity_text(node, rows.types, rows.helpers)};")
-        loads = [f"__ldcg({place(number, part, other)})" for part, _ in names]
+        # A truth value is a byte in memory.
+        loads = [
+            f"__ldcg(&{place(number, part, other)})" + (" != 0" if dtype == BOOL else "")
+            for part, dtype in names
+        ]
         ctype = accumulator_ctype(node, rows.types, rows.helpers)
         taken = f"{ctype}{{{', '.join(loads)}}}" if node.op in ARGUMENTS else loads[0]
         read.append(f"{at} = {operator}::of({at}, {taken});")

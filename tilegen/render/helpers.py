@@ -13,6 +13,10 @@ _NEEDS = {
     "FirstLeast": ("Indexed",),
     "exchange_indexed": ("Indexed", "exchange"),
     "across_lanes": ("exchange",),
+    "from_lane_indexed": ("Indexed", "from_lane"),
+    "from_below_indexed": ("Indexed", "from_below"),
+    "lanes_before": ("from_below", "from_lane"),
+    "look_back": ("lanes_before",),
 }
 
 

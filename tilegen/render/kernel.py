@@ -8,10 +8,12 @@ from collections.abc import Mapping
 from tilegen.dtypes import DType, Struct
 from tilegen.nest.model import Pointer, stride_symbol
 from tilegen.plan.model import FIELD, Barrier, Buffer, Compute, Load, Phase, Plan
+from tilegen.plan.scan_phase import Scan
 from tilegen.render.compute import view_compute
 from tilegen.render.histogram import view_histogram
 from tilegen.render.load import view_load
 from tilegen.render.reduce import view_reduce
+from tilegen.render.scan import view_scan
 from tilegen.render.scope import FileContext, KernelScope, prune
 from tilegen.render.view import (
     BarrierView,
@@ -47,11 +49,11 @@ def view_kernel(plan: Plan, file: FileContext) -> KernelView:
 
 
 def _view_body(scope: KernelScope) -> BodyView:
-    if scope.plan.schedule.rows is not None:
-        return view_reduce(scope)
+    if isinstance(scope.plan.phases[0], Scan):
+        return view_scan(scope)
     if scope.plan.schedule.counting is not None:
         return view_histogram(scope)
-    return _view_tiles(scope)
+    return view_reduce(scope) if scope.plan.schedule.rows is not None else _view_tiles(scope)
 
 
 def _view_tiles(scope: KernelScope) -> BodyView:
@@ -91,8 +93,10 @@ def _tile_text(scope: KernelScope) -> str:
 def _attributes(plan: Plan) -> str:
     if plan.schedule.max_registers is not None:
         return f"__maxnreg__({plan.schedule.max_registers})"
+    rows = plan.schedule.rows
+    cluster = f"__cluster_dims__({rows.cluster}, 1, 1) " if rows is not None and rows.cluster > 1 else ""
     # Without the second argument ptxas spills the register transposes it could keep.
-    return f"__launch_bounds__({plan.threads}, {plan.schedule.min_blocks or 1})"
+    return f"{cluster}__launch_bounds__({plan.threads}, {plan.schedule.min_blocks or 1})"
 
 
 def _parameters(scope: KernelScope) -> tuple[ParameterView, ...]:

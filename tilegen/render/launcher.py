@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from tilegen.algebra import ANY, NON_NEGATIVE, ZERO, Expr, bounds, ceil_div, linear_parts, substitute, symbols
 from tilegen.dtypes import DType, Kind, Struct
 from tilegen.nest.model import Nest, Pointer, stride_symbol
-from tilegen.plan.model import Aligned, AtMost, Condition, Equals, Multiple, Plan, Scratch, TileAxis
+from tilegen.plan.model import Aligned, AtLeast, AtMost, Condition, Equals, Multiple, Plan, Scratch, TileAxis
 from tilegen.render.c_index import IndexPrinter
 from tilegen.render.c_types import TypeNames, host_type
 from tilegen.render.names import Names
@@ -239,6 +239,8 @@ class _LauncherPrinter:
                 return f"{self.index(condition.value)} == {condition.number}"
             case AtMost():
                 return f"{self.index(condition.value)} <= {condition.limit}"
+            case AtLeast():
+                return f"{self.index(condition.value)} >= {condition.limit}"
 
     def _variant(self, plan: Plan, kernel: KernelView) -> VariantView:
         fits = tuple(self._condition(c) for c in plan.fits_i32)

@@ -44,8 +44,19 @@ def identity_text(node: Reduce, types: TypeNames, helpers: set[str]) -> str:
     return text
 
 
-def taken_in(node: Reduce, place: str, value: str, index: str, types: TypeNames, helpers: set[str]) -> str:
-    """The statement that takes one element into the accumulator `place`; `index`: where an arg-reduction found it."""
+def taken_in(
+    node: Reduce,
+    place: str,
+    value: str,
+    index: str,
+    types: TypeNames,
+    helpers: set[str],
+    *,
+    ordered: bool = False,
+) -> str:
+    """The statement that takes one element into the accumulator `place`; `index`: where an arg-reduction found it.
+
+    `ordered`: elements come in the order of their indices."""
     match node.op:
         case Reduction.SUM | Reduction.MEAN:
             return f"{place} += {value};"
@@ -62,5 +73,13 @@ def taken_in(node: Reduce, place: str, value: str, index: str, types: TypeNames,
             helpers.add(name)
             return f"{place} = {name}({place}, {value});"
         case Reduction.ARGMAX | Reduction.ARGMIN:
-            ctype = accumulator_ctype(node, types, helpers)
+            ctype, operator = accumulator_ctype(node, types, helpers), operator_name(node, helpers)
+            if ordered:
+                return f"{operator}::take({place}, {_as(value, node, types)}, {index});"
             return f"{place} = {operator_name(node, helpers)}::of({place}, {ctype}{{{value}, {index}}});"
+
+
+def _as(value: str, node: Reduce, types: TypeNames) -> str:
+    """`value` in the type of the accumulator, for a template's deduction."""
+    dtype = accumulator_type(node)
+    return f"static_cast<{types.value(dtype)}>({value})" if dtype.size < 4 else value

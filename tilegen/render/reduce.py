@@ -6,7 +6,7 @@ from tilegen.plan.model import Combine, PointStores, Walk
 from tilegen.render.combine import view_combine
 from tilegen.render.rows import RowScope
 from tilegen.render.scope import KernelScope
-from tilegen.render.view import BodyView, PhaseView
+from tilegen.render.view import BodyView, OnceView, PhaseView
 from tilegen.render.walk import view_once, view_walk
 
 
@@ -14,6 +14,9 @@ def view_reduce(scope: KernelScope) -> BodyView:
     rows = RowScope(scope)
     walks = [p for p in scope.plan.phases if isinstance(p, Walk)]
     phases: list[PhaseView] = []
+    if rows.rows.cluster > 1:
+        comment = "No block writes to another before that has started: arrive here, wait before the first such write."
+        phases.append(OnceView((comment,), "", ("cluster_arrive();",)))
     for phase in scope.plan.phases:
         match phase:
             case Walk():
@@ -41,4 +44,4 @@ def _extent(rows: RowScope) -> str:
     text = "everything" if not parallel else f"{count} rows" if count > 1 else "one row"
     if parallel:
         text += f" ({parallel})"
-    return f"part of {text}" if rows.shares else text
+    return f"part of {text}" if rows.shares or rows.rows.cluster > 1 else text

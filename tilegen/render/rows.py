@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tilegen.algebra import sym
+from tilegen.algebra import ONE, sym
 from tilegen.nest.rows import parallel_order, row_count, row_length, row_order
-from tilegen.plan.model import PARTS, ROWS
+from tilegen.plan.model import ROWS
 from tilegen.render.c_types import TypeNames
 from tilegen.render.scope import KernelScope
 from tilegen.render.view import ConstantView, SharedView
@@ -28,6 +28,7 @@ class RowScope:
         self.kept: dict[Read, str] = {}
         self.shared: list[SharedView] = []
         self._results: dict[Reduce, str] = {}
+        self._combined = False
         user = scope.names.user
         self.thread = scope.symbol("@tid")
         self.member = user("@member", "member") if rows.along > 1 else "0"
@@ -36,7 +37,8 @@ class RowScope:
         self.item = user("@item_number", "s")
         self.base = user("@base", "base")
         self.part, self.parts = user("@part", "part"), user("@parts", "parts")
-        self.block = user("@block", "row_block") if self.shares else "blockIdx.x"
+        self.block = user("@block", "row_block") if self.shares or rows.cluster > 1 else "blockIdx.x"
+        self.rank = user("@rank", "rank")
         self.at = user("@position", "position")
         self.row = self._row_name()
         self.lane = scope.symbol("@lane")
@@ -74,11 +76,13 @@ class RowScope:
     def constants(self) -> list[ConstantView]:
         rows, found = self.rows, []
         if rows.along > 1:
-            found.append(ConstantView("TEAM", rows.along))
+            found.append(ConstantView("TEAM", rows.along * rows.cluster))
         if rows.items > 1:
             found.append(ConstantView("ITEMS", rows.items))
         if self.plan.tile(ROWS).tile > 1:
             found.append(ConstantView("ROWS", self.plan.tile(ROWS).tile))
+        if rows.cluster > 1:
+            found.append(ConstantView("CLUSTER", rows.cluster))
         return found
 
     def setup(self) -> list[tuple[str, str]]:
@@ -89,6 +93,12 @@ class RowScope:
         if rows.along > 1:
             cut = rows.beside if rows.across else rows.along
             text = f"{self.thread} {first} {cut}" if rows.beside > 1 else self.thread
+            if rows.cluster > 1:
+                lines += [
+                    (self.rank, f"const int {self.rank} = static_cast<int>(blockIdx.x % CLUSTER);"),
+                    (self.block, f"const unsigned {self.block} = blockIdx.x / CLUSTER;"),
+                ]
+                text = f"{self.rank} * {rows.along} + {text}"
             lines.append((self.member, f"const int {self.member} = {text};"))
         if rows.beside > 1:
             cut = rows.beside if rows.across else rows.along
@@ -101,12 +111,17 @@ class RowScope:
     def _parts(self) -> list[tuple[str, str]]:
         """Which part of which rows a block takes; neighbouring blocks read neighbouring memory."""
         scope = self.scope
-        parts = scope.index(self.plan.tile(PARTS).extent)
-        lines = [(self.parts, f"const unsigned {self.parts} = static_cast<unsigned>({parts});")]
-        if self.rows.across:
-            blocks = scope.names.user("@blocks_", "row_blocks")
-            count = scope.index(self.plan.tile(ROWS).count)
-            lines.append((blocks, f"const unsigned {blocks} = static_cast<unsigned>({count});"))
+        count = self.plan.tile(ROWS).count
+        blocks, parts = scope.names.user("@blocks_", "row_blocks"), f"const unsigned {self.parts} ="
+        lines = [(self.parts, f"{parts} gridDim.x;")]
+        if count != ONE:
+            lines = [
+                (blocks, f"const unsigned {blocks} = static_cast<unsigned>({scope.index(count)});"),
+                (self.parts, f"{parts} gridDim.x / {blocks};"),
+            ]
+        if count == ONE:
+            part, own = "blockIdx.x", "0"
+        elif self.rows.across:
             part, own = f"blockIdx.x / {blocks}", f"blockIdx.x % {blocks}"
         else:
             part, own = f"blockIdx.x % {self.parts}", f"blockIdx.x / {self.parts}"
@@ -167,6 +182,10 @@ class RowScope:
             left = left // extent
         return lines
 
+    def in_order(self, node: Reduce, row: int) -> bool:
+        """Whether a thread meets the elements of a reduction in the order of their indices."""
+        return len(node.axes) == 1 and len(self.nest.rows[row]) == 1
+
     def guard(self, row: int) -> str:
         """Whether item `s` is an element of the row."""
         length = row_length(self.nest, row)
@@ -198,6 +217,11 @@ class RowScope:
             lets = {value: name for name, value in self.nest.lets}
             self._results[node] = self.fresh(lets.get(node, f"row_{node.op.value}"))
         return self._results[node]
+
+    def first_combination(self) -> bool:
+        """Whether this is asked for the first time: a cluster waits once until all of its blocks have started."""
+        first, self._combined = not self._combined, True
+        return first
 
     def at_lane(self, name: str) -> str:
         return f"{name}[{self.lane}]" if self.lanes > 1 else name

@@ -46,9 +46,14 @@ _C_OPERATORS = {
 }
 
 
+# A longer text becomes a constant of its own, so that lines stay readable.
+_LONGEST = 90
+
+
 class ValuePrinter:
     """Prints values at one point. `read` gives the C text of a tensor element, `index` of an index expression over the
-    spec's names, `scalar` of a scalar parameter. Values used twice, and lets, become named constants in `lines`.
+    spec's names, `scalar` of a scalar parameter. Values used twice, lets, and what would make a line too long become
+    named constants in `lines`.
     `known`: values that have a text already, such as results of reductions."""
 
     def __init__(
@@ -66,6 +71,7 @@ class ValuePrinter:
         self._fresh, self._lets, self.helpers = fresh, lets, helpers
         self._uses: Counter[Value] = Counter()
         self._named: dict[Value, str] = dict(known or {})
+        self._divisors: dict[Value, str] = {}
         self._conditional = 0
         self.lines: list[str] = []
 
@@ -77,6 +83,10 @@ class ValuePrinter:
         for n, child in enumerate(children(value)):
             if not (isinstance(value, Where) and n > 0):
                 self.count(child)
+
+    def divide_by(self, value: Value, divisor: str) -> None:
+        """From now on a division by `value` uses the shared `divisor` (see templates/helpers.j2)."""
+        self._divisors[value] = divisor
 
     def know(self, value: Value, text: str) -> None:
         """From now on `value` prints as `text`."""
@@ -94,6 +104,7 @@ class ValuePrinter:
             return self._named[value], _PRIMARY
         text, level = self._expression(value)
         shared = self._uses[value] > 1 and not isinstance(value, Literal | ScalarRead | IndexValue)
+        shared = shared or len(text) > _LONGEST
         if not self._conditional and (shared or (value in self._lets and level != _PRIMARY)):
             name = self._fresh(self._lets.get(value, "value"))
             self.lines.append(f"const {self._types.value(value.dtype)} {name} = {text};")
@@ -142,6 +153,8 @@ class ValuePrinter:
                 return f"{self._index(value.left.index)} {operator} {self._index(value.right.index)}", level
         if value.op in (BinaryOp.FLOOR_DIVIDE, BinaryOp.REMAINDER, BinaryOp.POWER):
             return self._by_helper(value), _PRIMARY
+        if value.op is BinaryOp.DIVIDE and value.right in self._divisors:
+            return f"quotient({self(value.left)}, {self._divisors[value.right]})", _PRIMARY
         operator, level = _C_OPERATORS[value.op]
         left = self._at(value.left, level if level <= _SUM else level - 1)
         if value.op in (BinaryOp.AND, BinaryOp.OR):

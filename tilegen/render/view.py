@@ -227,6 +227,30 @@ class WriteView:
         return (self.thread, self.count, self.threads, *shared, *self.body)
 
 
+@dataclass(frozen=True, slots=True)
+class PartView:
+    """A part of a phase: why, and what."""
+
+    comment: tuple[str, ...]
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ScanView:
+    """A scan. `carry`: definitions of what goes from tile to tile; `walk`: the head of the loop over tiles, empty where
+    a block has one."""
+
+    kind: ClassVar[str] = "scan"
+    comment: tuple[str, ...]
+    carry: tuple[str, ...]
+    walk: str
+    parts: tuple[PartView, ...]
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        return (*self.carry, self.walk, *(line for p in self.parts for line in p.lines))
+
+
 # `kind` names the macro of templates/kernel.cu.j2 that prints the phase.
 PhaseView = (
     BarrierView
@@ -234,6 +258,7 @@ PhaseView = (
     | WalkView
     | CombineView
     | OnceView
+    | ScanView
     | ClearView
     | CountView
     | TotalView

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from tilegen.algebra import ZERO, Expr, substitute, sym
-from tilegen.dtypes import DType
+from tilegen.dtypes import F32, DType
+from tilegen.nest.affine import depends_on
 from tilegen.nest.lets import free_names
 from tilegen.nest.model import Access
 from tilegen.plan.model import Compute, PointStores, Walk
@@ -11,8 +12,9 @@ from tilegen.render.compute import ItemBody
 from tilegen.render.operators import accumulator_ctype, identity_text, taken_in
 from tilegen.render.rows import RowScope
 from tilegen.render.scope import prune
+from tilegen.render.values import ValuePrinter
 from tilegen.render.view import ItemsView, OnceView, WalkView
-from tilegen.spec import Read, Reduce, Value, children, walk
+from tilegen.spec import Binary, BinaryOp, Read, Reduce, Value, children, walk
 
 
 def view_walk(rows: RowScope, phase: Walk, later: frozenset[Value]) -> WalkView:
@@ -40,6 +42,7 @@ class _WalkPrinter:
         self.number = rows.item if rows.rows.items > 1 else "0"
         self.arrays: list[str] = []
         self.before: list[str] = []
+        self.inputs: dict[str, int] = {}
         self.compute = Compute(phase.sweep, self.step.stores, phase.widths, (), (), ())
 
     def view(self) -> WalkView:
@@ -48,10 +51,8 @@ class _WalkPrinter:
         fetched, loads = self._fetch()
         hoisted = {**self.rows.kept, **fetched}
         body = self._body(hoisted)
-        pieces = []
-        if loads:
-            pieces.append(self._items(loads))
-        pieces.append(self._items(body))
+        # Several items are all read before the first is computed.
+        pieces = [loads, body] if loads and self.rows.rows.items > 1 else [[*loads, *body]]
         if self.rows.rows.whole:
             self.rows.kept |= {r: t for r, t in fetched.items() if r in self.later}
         return WalkView(
@@ -59,7 +60,7 @@ class _WalkPrinter:
             before=tuple(self.before),
             chunks=self.rows.chunks(self.step.row),
             arrays=tuple(self.arrays),
-            pieces=tuple(pieces),
+            pieces=tuple(map(self._items, pieces)),
         )
 
     def _comment(self) -> str:
@@ -108,11 +109,20 @@ class _WalkPrinter:
         return texts, [*body.definitions, *lines]
 
     def _fetchable(self, access: Access) -> bool:
+        """Whether an array of it is loaded before anything is computed. What all rows read stays in the caches: where
+        the row itself takes the registers, it is read when it is needed."""
+        rows = self.rows
+        if rows.rows.whole and self.step.level > 0 and not self._differs(access):
+            return False
         return self.run is None or self.phase.width_of(access) > 1
+
+    def _differs(self, access: Access) -> bool:
+        """Whether rows read different elements."""
+        return any(depends_on(access.address, a.name) for a in self.scope.nest.parallel)
 
     def _array(self, body: ItemBody, read: Read, access: Access, lines: list[str]) -> str:
         scope, items = self.scope, self.rows.rows.items
-        name = self.rows.fresh(f"{scope.pointer(access.pointer)}_in")
+        name = self._input(access.pointer)
         if self.run is None:
             self.arrays.append(f"{self.rows.types.storage(read.dtype)} {name}[{items}];")
             lines.append(f"{name}[{self.number}] = {body._read(read, {})};")
@@ -124,6 +134,15 @@ class _WalkPrinter:
         lines.append(f"{name}[{self.number}] = {body.vector_load(access)};")
         return f"{name}[{self.number}].lane[{self.rows.lane}]"
 
+    def _input(self, pointer: str) -> str:
+        """The array for what a walk reads. It is declared inside the walk, so that others may have one of its name,
+        unless what is in it stays for them."""
+        wanted = f"{self.scope.pointer(pointer)}_in"
+        if self.rows.rows.whole:
+            return self.rows.fresh(wanted)
+        self.inputs[pointer] = number = self.inputs.get(pointer, 0) + 1
+        return self.scope.names.user(f"@input{number} {pointer}", wanted)
+
     # Values
 
     def _body(self, hoisted: dict[Read, str]) -> list[str]:
@@ -132,7 +151,9 @@ class _WalkPrinter:
         body.hoisted = dict(hoisted)
         shift = {axis: sym(f"@at_{axis}") for axis, _ in self.run.axes} if self.run is not None else {}
         self._hoist(body)
+        loads = self._item_loads(body)
         printer = body.printer(shift)
+        self._share_divisors(printer)
         kept = sorted(self.step.keep, key=lambda v: sum(1 for _ in walk(v)))
         kept += [r for r in self.step.reads if r in self.later and r not in hoisted]
         for value in (*kept, *self.step.roots):
@@ -155,7 +176,8 @@ class _WalkPrinter:
         for node in self.step.reductions:
             text = text_of(node.body)
             place, index = rows.at_lane(rows.result(node)), self._index(node, shift)
-            lines.append(taken_in(node, place, text, index, rows.types, rows.helpers))
+            ordered = rows.in_order(node, self.step.row)
+            lines.append(taken_in(node, place, text, index, rows.types, rows.helpers, ordered=ordered))
         before: list[str] = []
         after: list[str] = []
         for n, store in enumerate(self.step.stores):
@@ -168,9 +190,43 @@ class _WalkPrinter:
             lines.append(assigned)
             after += stored
         if self.run is None:
-            return lines
+            return [*loads, *lines]
         inner = [*prune(scope.lane_coordinates(self.phase.sweep), "\n".join(lines)), *lines]
-        return [*before, *body.each_lane(inner), *after]
+        return [*loads, *before, *body.each_lane(inner), *after]
+
+    def _item_loads(self, body: ItemBody) -> list[str]:
+        """Vectors that are loaded where they are used."""
+        lines: list[str] = []
+        for read in self.step.reads:
+            access = self.scope.nest.loads[read]
+            if read in body.hoisted or self.run is None or self.phase.width_of(access) == 1:
+                continue
+            name = self.rows.fresh(f"{self.scope.pointer(access.pointer)}_in")
+            lines.append(f"const auto {name} = {body.vector_load(access)};")
+            body.hoisted[read] = f"{name}.lane[{self.rows.lane}]"
+        return lines
+
+    def _share_divisors(self, printer: ValuePrinter) -> None:
+        """Divisors of type f32 that are one for the whole row."""
+        if self.rows.lanes > 1:
+            return
+        divisors = [
+            node.right
+            for root in self.step.roots
+            for node in walk_outside(root)
+            if isinstance(node, Binary) and node.op is BinaryOp.DIVIDE and node.dtype == F32
+        ]
+        for value in dict.fromkeys(divisors):
+            if value in self.rows.known and self._of_the_row(value):
+                name = self.rows.fresh(f"{self.rows.known[value]}_divisor")
+                self.rows.helpers.add("Divisor")
+                self.before.append(f"const Divisor {name} = divisor({self.rows.known[value]});")
+                printer.divide_by(value, name)
+
+    def _of_the_row(self, value: Value) -> bool:
+        """Whether a value is the same along the whole row."""
+        names = {s.name for s in self.scope.nest.kernel.sizes} | {a.name for a in self.scope.nest.parallel}
+        return free_names(value) <= names
 
     def _kept_array(self, value: Value) -> str:
         rows = self.rows

@@ -172,12 +172,20 @@ def default_tile(nest: Nest, target: Target, staged: bool, width: int) -> dict[s
     return {row: 256 * width}
 
 
-def require_vectors(nest: Nest, schedule: Schedule) -> None:
+def require_vectors(nest: Nest, schedule: Schedule, along: frozenset[str] | None = None) -> None:
     """Every vector width asked for must be possible for some sizes: contiguous along one axis, at most 16 bytes.
 
+    `along`: of the tensors that the schedule does not name, only those that move along one of these axes count.
     Raises TG0604, TG0605, TG0606: all that are found.
     """
-    accesses = {a.pointer: a for a in (*(s.access for s in nest.stores), *nest.load_accesses())}
+    every = (*(s.access for s in nest.stores), *nest.load_accesses())
+    accesses = {
+        a.pointer: a
+        for a in every
+        if along is None
+        or schedule.names_width(nest.pointer(a.pointer).tensor)
+        or along & set(memory_order(nest, a))
+    }
     wide = [a for a in accesses.values() if schedule.width_of(nest.pointer(a.pointer).tensor) > 1]
     problems = [vector_problem(nest, a, schedule, ()) for a in wide]
     others = side_by_side(nest, schedule, [a for a, p in zip(wide, problems, strict=True) if p is None])

@@ -15,14 +15,21 @@ from tilegen.diagnostics import Diagnostic, SpecError
 from tilegen.nest.model import Nest
 from tilegen.nest.passes import walked_again
 from tilegen.nest.reduce import axis_called
+from tilegen.nest.rows import fast_axis
 from tilegen.schedule.complete import require_vectors, written_at
 from tilegen.schedule.model import Rows, Schedule
 from tilegen.schedule.problems import (
     meaningless_for_rows,
+    no_loop_over_rows,
+    other_steps,
     registers_out_of_range,
+    row_does_not_divide,
     rows_do_not_fit,
+    several_widths,
     team_not_a_power_of_two,
+    too_many_rows,
     too_many_threads,
+    too_much_of_a_row,
     warps_not_whole,
 )
 from tilegen.schedule.reduce import reduce_schedules
@@ -45,6 +52,8 @@ from tilegen.target import Target
 
 Counts = tuple[tuple[str, int], ...]
 _WARP = 32
+# Points of a row that a thread may take at once: as many as it has registers.
+_MOST_POINTS = 256
 
 
 def complete_rows(nest: Nest, written: ScheduleSpec, target: Target) -> tuple[Schedule, ...]:
@@ -52,8 +61,9 @@ def complete_rows(nest: Nest, written: ScheduleSpec, target: Target) -> tuple[Sc
     that one first, the one for any length last. Raises SpecError, each problem at its directive."""
     schedule, *counts = _read(written, target)
     tile, threads, unroll = (tuple((axis_called(nest, a), n) for a, n in c) for c in counts)
-    require_vectors(nest, schedule)
     rows = _rows(nest, schedule, tile, threads, unroll, target)
+    fast = (fast_axis(nest, rows.across, n) for n in range(len(nest.rows)))
+    require_vectors(nest, schedule, frozenset(a for a in fast if a is not None))
     schedule = replace(schedule, rows=rows)
     limited = any(a in nest.reduced for a, _ in tile) and walked_again(nest)
     return (replace(schedule, rows=replace(rows, whole=True)), schedule) if limited else (schedule,)
@@ -79,7 +89,7 @@ def _read(written: ScheduleSpec, target: Target) -> tuple[Schedule, Counts, Coun
                 every = next((w[0] for t, w in directive.widths if t is None), 1)
                 schedule = replace(schedule, vector=max([every, *named.values()]))
                 if named and len(set(named.values()) | {every} - {1}) > 1:
-                    found.append(meaningless_for_rows("vector", directive.span, "give all tensors one width"))
+                    found.append(several_widths(directive.span))
                 elif named:
                     schedule = replace(schedule, vector=every, vector_of=tuple(named.items()))
             case HintDirective():
@@ -123,31 +133,57 @@ def _rows(
     if any(a not in nest.reduced for a, _ in tile):
         if not threads:
             beside = max(1, block // lanes)
-            along = _fewer(along, target.max_threads_per_block // beside)
+            along = _fewer(along, max(1, target.max_threads_per_block // beside))
+            if along * beside > target.max_threads_per_block:
+                raise SpecError([too_many_rows(block, lanes, target, schedule.span("tile"))])
         if block != beside * lanes:
             raise SpecError([rows_do_not_fit(block, beside * lanes, schedule.span("tile"))])
     if along & (along - 1):
         raise SpecError([team_not_a_power_of_two(along, schedule.span("threads"))])
     if along > 1 and not across and along * beside % _WARP:
         raise SpecError(
-            [warps_not_whole(along, along * beside, schedule.span("threads") or schedule.span("tile"))]
+            [
+                warps_not_whole(
+                    along,
+                    along * beside,
+                    bool(nest.parallel),
+                    schedule.span("threads") or schedule.span("tile"),
+                )
+            ]
         )
-    items = auto.items if not threads else 4
-    step = along * (1 if across else width)
-    if any(a in nest.reduced for a, _ in tile):
-        points = _product(nest, tile, reduced=True)
-        if points % step:
-            raise SpecError([rows_do_not_fit(points, step, schedule.span("tile"))])
-        items = points // step
-    elif unroll:
-        items = _product(nest, unroll, reduced=True)
-    return Rows(along, beside, across, items, whole=False)
+    items = _items(nest, schedule, tile, unroll, along, 1 if across else width)
+    return Rows(along, beside, across, items or (4 if threads else auto.items), whole=False)
+
+
+def _items(
+    nest: Nest, schedule: Schedule, tile: Counts, unroll: Counts, along: int, width: int
+) -> int | None:
+    """Steps of `width` points that a thread takes at once, where `tile` or `unroll` says so."""
+    outside = [a for a, _ in unroll if a not in nest.reduced]
+    if outside:
+        raise SpecError([no_loop_over_rows(outside[0], nest.reduced, schedule.span("unroll"))])
+    steps = _product(nest, unroll, reduced=True) if unroll else None
+    if not any(a in nest.reduced for a, _ in tile):
+        if steps is not None and steps * width > _MOST_POINTS:
+            action = f"unroll at most {_MOST_POINTS // width} times"
+            raise SpecError([too_much_of_a_row(steps * width, _MOST_POINTS, action, schedule.span("unroll"))])
+        return steps
+    points, unit = _product(nest, tile, reduced=True), along * width
+    if points % unit:
+        raise SpecError([row_does_not_divide(points, unit, schedule.span("tile"))])
+    items = points // unit
+    if steps not in (None, items):
+        raise SpecError([other_steps(steps or 0, items, schedule.span("unroll"))])
+    if items * width > _MOST_POINTS:
+        action = f"use a tile of at most {_MOST_POINTS * along} points along the row, which may be longer than that"
+        raise SpecError([too_much_of_a_row(items * width, _MOST_POINTS, action, schedule.span("tile"))])
+    return items
 
 
 def _fewer(along: int, most: int) -> int:
-    while along > most > 0:
+    while along > most:
         along //= 2
-    return max(1, along)
+    return along
 
 
 def _product(nest: Nest, counts: Sequence[tuple[str, int]], *, reduced: bool) -> int:

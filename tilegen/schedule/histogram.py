@@ -142,8 +142,8 @@ def _possible(
 def complete_histogram(nest: Nest, written: ScheduleSpec, target: Target) -> Schedule:
     """The schedule `written` (single values only) with what it leaves open filled in.
 
-    Raises SpecError at the directive: TG0602 to TG0606 and TG0609 as for other kernels, TG0630 for one that histograms
-    have no use for, TG0631 for an axis that is not walked.
+    Raises SpecError at the directive: TG0602 to TG0606 and TG0609 as for other kernels, TG0641 for one that histograms
+    have no use for, TG0642 for an axis that is not walked.
     """
     found = histogram_in(nest)
     inside = inside_axes(nest, found, target)

@@ -1,4 +1,4 @@
-"""What is told of a schedule that a histogram cannot honour: TG0630, TG0631, and vectors."""
+"""What is told of a schedule that a histogram cannot honour: TG0641, TG0642, and vectors."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def not_for_histograms(directive: _Refused) -> Diagnostic:
             fact = "blocks of a histogram stride over all elements: there are no tiles at an edge"
             action = "leave `bounds` out: any size works"
     return Diagnostic(
-        "TG0630",
+        "TG0641",
         f"`{word}` cannot be honoured for a histogram",
         directive.span,
         notes=(fact,),
@@ -58,7 +58,7 @@ def not_for_histograms(directive: _Refused) -> Diagnostic:
 def not_an_element_axis(axis: str, word: str, walked: Sequence[str], span: Span) -> Diagnostic:
     names = ", ".join(f"`{a}`" for a in walked) or "no axis"
     return Diagnostic(
-        "TG0631",
+        "TG0642",
         f"`{word}` cannot name `{axis}` here",
         span,
         notes=(f"threads of a histogram walk its elements, along {names}; `{axis}` says where a count goes",),
@@ -79,7 +79,7 @@ def too_many_counting(directive: ThreadsDirective, count: int, target: Target) -
 
 def many_under_way(directive: UnrollDirective, count: int, most: int) -> Diagnostic:
     return Diagnostic(
-        "TG0632",
+        "TG0643",
         f"{count} accesses under way are more than a thread can hold",
         directive.span,
         notes=(f"each waits in registers of its own; {most} of 16 bytes take {most * 4} of them",),

@@ -40,6 +40,7 @@ class Rows:
     threads take neighbouring rows, because those lie next to each other in memory, else neighbouring points of a row.
     `items`: accesses of a thread and tensor that are under way together. `whole`: a row is at most one such step, and
     stays in registers. `parts`: blocks that share a row at most; the last one to finish adds what they found.
+    `cluster`: blocks that hold one row together and reach each other's shared memory.
     """
 
     along: int
@@ -48,6 +49,7 @@ class Rows:
     items: int
     whole: bool
     parts: int = 1
+    cluster: int = 1
 
     @property
     def threads(self) -> int:
@@ -55,12 +57,13 @@ class Rows:
 
     def chunk(self, vector: int) -> int:
         """Points of a row that a team takes at once."""
-        return self.along * self.items * (1 if self.across else vector)
+        return self.along * self.cluster * self.items * (1 if self.across else vector)
 
     def describe(self) -> str:
         words = [f"{self.along} threads a row", f"{self.beside} rows a block"]
         words += ["in registers"] if self.whole else []
         words += [f"{self.parts} blocks a row"] if self.parts > 1 else []
+        words += [f"a cluster of {self.cluster} blocks a row"] if self.cluster > 1 else []
         return ", ".join(words)
 
 

@@ -54,13 +54,66 @@ def registers_out_of_range(count: int, target: Target, span: Span | None) -> Dia
     )
 
 
-def meaningless_for_rows(directive: str, span: Span, action: str | None = None) -> Diagnostic:
+def meaningless_for_rows(directive: str, span: Span) -> Diagnostic:
     return Diagnostic(
         "TG0617",
         f"`{directive}` cannot be honoured in a kernel with reductions",
         span,
         notes=("threads walk rows; what is needed again stays in registers",),
-        helps=(action or f"leave `{directive}` out",),
+        helps=(f"leave `{directive}` out",),
+    )
+
+
+def several_widths(span: Span) -> Diagnostic:
+    return Diagnostic(
+        "TG0617",
+        "several vector widths cannot be honoured in a kernel with reductions",
+        span,
+        notes=("a thread takes as many neighbours of a row at a time from every tensor",),
+        helps=("give all tensors one width",),
+    )
+
+
+def too_many_rows(rows: int, lanes: int, target: Target, span: Span | None) -> Diagnostic:
+    most = target.max_threads_per_block
+    each = f", each of which takes {lanes} rows" if lanes > 1 else ""
+    return Diagnostic(
+        "TG0602",
+        f"{rows} rows are more than the threads of a block can walk",
+        span,
+        notes=(f"{target.name} allows {most} threads per block{each}",),
+        helps=(f"use a tile of at most {most * lanes} rows",),
+    )
+
+
+def no_loop_over_rows(axis: str, reduced: Sequence[str], span: Span | None) -> Diagnostic:
+    return Diagnostic(
+        "TG0609",
+        f"there is no serial loop along `{axis}` to unroll",
+        span,
+        notes=(f"a thread loops along {', '.join(f'`{a}`' for a in reduced)}",),
+        helps=("unroll one of those, or leave `unroll` out",),
+    )
+
+
+def other_steps(asked: int, steps: int, span: Span | None) -> Diagnostic:
+    return Diagnostic(
+        "TG0609",
+        f"the loop along a row cannot be unrolled {asked} times",
+        span,
+        notes=(f"`tile` and `threads` make it {steps} step{'s' if steps > 1 else ''} per thread",),
+        helps=("leave `unroll` out, or leave the reduced axes out of `tile`",),
+    )
+
+
+def too_much_of_a_row(points: int, most: int, action: str, span: Span | None) -> Diagnostic:
+    """`points` of a row for each thread, `most` that it may have."""
+    return Diagnostic(
+        "TG0615",
+        f"each thread would hold {points} points of a row",
+        span,
+        notes=(f"they live in registers, and the code for each is written out: at most {most}",),
+        helps=(action,),
     )
 
 
@@ -75,23 +128,37 @@ def team_not_a_power_of_two(along: int, span: Span | None) -> Diagnostic:
     )
 
 
-def warps_not_whole(along: int, threads: int, span: Span | None) -> Diagnostic:
+def warps_not_whole(along: int, threads: int, several: bool, span: Span | None) -> Diagnostic:
+    """`several`: whether there are rows to put side by side."""
+    rows = -(-threads // 32) * 32 // along
     return Diagnostic(
         "TG0619",
         f"a block of {threads} threads has a warp that is not whole",
         span,
         notes=("threads of a row exchange results within warps of 32",),
         helps=(
-            f"use {-(-threads // 32) * 32 // along} rows of {along} threads, or as many as make a multiple of 32",
+            f"use {rows} rows of {along} threads, or as many as make a multiple of 32"
+            if several
+            else "use 32 threads or more along the row",
         ),
     )
 
 
-def rows_do_not_fit(asked: int, unit: int, span: Span | None) -> Diagnostic:
+def rows_do_not_fit(asked: int, have: int, span: Span | None) -> Diagnostic:
+    return Diagnostic(
+        "TG0620",
+        f"the threads of a block do not make up {asked} rows",
+        span,
+        notes=(f"`threads` and `vector` make up {have}",),
+        helps=(f"use a tile of {have} row{'s' if have > 1 else ''}, or other `threads`",),
+    )
+
+
+def row_does_not_divide(asked: int, unit: int, span: Span | None) -> Diagnostic:
     near = max(unit, asked // unit * unit)
     return Diagnostic(
         "TG0620",
-        f"the threads of a block do not make up {asked} points",
+        f"the threads of a row do not make up {asked} points",
         span,
         notes=(f"threads and vectors take {unit} at a time",),
         helps=(f"use {near}" + (f" or {near + unit}" if near < asked else ""),),

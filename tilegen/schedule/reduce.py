@@ -13,21 +13,30 @@ from tilegen.algebra import Expr, evaluate, symbols
 from tilegen.dtypes import Struct
 from tilegen.nest.affine import Run, memory_order, step_along
 from tilegen.nest.model import Access, Nest
-from tilegen.nest.passes import passes, row_stores, walked_again
+from tilegen.nest.passes import row_stores, walked_again
 from tilegen.nest.rows import fast_axis, main_access, row_count, row_length
 from tilegen.schedule.model import Rows, Schedule
+from tilegen.schedule.row_costs import per_element, per_thread, registers, row_bytes
 from tilegen.target import Target
 
 _VECTOR_BYTES = 16
 _THREADS = 256
-# Registers of a thread that a row may take: with what the arithmetic needs, two blocks of 512 threads fit.
-_ROW_REGISTERS = 40
+_WARP = 32
+# Registers of a thread whose part of several columns stays in them.
+_COLUMN_REGISTERS = 64
+# Bytes that a thread reads and writes of a row at least: with 2048 threads, 64 KiB per multiprocessor are under way.
+_BYTES_PER_THREAD = 32
+# Threads of a multiprocessor that should fit at least.
+_LEAST_THREADS = 1024
+# Instructions that a multiprocessor of an H200 can issue while memory moves a byte for it: 128 lanes at 1.75 GHz, and
+# 4.2 TB/s over 132 of them.
+_INSTRUCTIONS_PER_BYTE = 7.0
 # Accesses under way per thread and tensor where nothing has to stay.
 _IN_FLIGHT = 4
 _BLOCKS_PER_SM = 8
 _LONGEST_TEAM = 1024
-# Rows of sizes nobody knows: kernels for rows up to so many elements of 4 bytes, and one for all.
-_LENGTHS = (1024, 8192, 32768)
+# Rows of sizes nobody knows: kernels for rows up to so many elements, and one for all.
+_LENGTHS = (1024, 8192, 65536)
 
 
 def reduce_schedules(
@@ -39,6 +48,11 @@ def reduce_schedules(
     if sizes is not None:
         return (chooser.fitted(),)
     return tuple(chooser.general())
+
+
+def _beside(along: int) -> int:
+    """Rows of a block. Those of whole warps wait for each other at its barriers: few of them."""
+    return max(1, _THREADS // along) if along <= _WARP else max(1, _THREADS // (2 * along))
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,50 +113,72 @@ class _Chooser:
         """Whether a row is walked more than once."""
         return walked_again(self.nest)
 
-    def registers(self, width: int) -> int:
-        """Registers that one item of a row takes while it stays."""
-        steps = passes(self.nest, True)
-        kept = {v for s in steps for v in s.known}
-        loaded = {r for s in steps for r in s.reads}
-        total = max(
-            [4, sum(-(-v.dtype.size * width // 4) for v in kept | {v for s in steps[:1] for v in s.reads})]
+    def whole(self, length: int, width: int) -> Schedule | None:
+        """The row in registers, by the fewest elements per thread that keep memory and the arithmetic units busy; None
+        where it does not fit into one block, or a cluster of them."""
+        vectors = -(-length // width)
+        found = [
+            (self._unfit(along, cluster, -(-vectors // (along * cluster)), width, vectors), along, cluster)
+            for cluster in (1, 2, 4, 8)
+            if cluster == 1 or self.clusters
+            for along in (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
+        ]
+        unfit, along, cluster = min(found)
+        if unfit[0]:
+            return None
+        items = -(-vectors // (along * cluster))
+        rows = Rows(along, _beside(along), False, items, whole=True, cluster=cluster)
+        return Schedule("auto", tile=(), vector=width, rows=rows, min_blocks=self._resident(rows, width))
+
+    @property
+    def clusters(self) -> bool:
+        return self.target.major >= 9
+
+    def _unfit(self, along: int, cluster: int, items: int, width: int, vectors: int) -> tuple[float, ...]:
+        """What speaks against so many threads, most important first."""
+        threads = along * _beside(along)
+        wanted = registers(self.nest, width, items)
+        room = min(255, self.target.registers_per_sm // threads)
+        idle = along * cluster * items / vectors - 1
+        few = max(0, _BYTES_PER_THREAD - items * width * row_bytes(self.nest) // 2)
+        busy = (per_element(self.nest) + per_thread(self.nest) / (items * width)) / (
+            _INSTRUCTIONS_PER_BYTE * row_bytes(self.nest)
         )
-        return total if kept or loaded else 4
+        crowd = wanted * _LEAST_THREADS / self.target.registers_per_sm
+        return (
+            float(wanted > room),
+            round(
+                max(0.0, idle - 0.13) + max(0.0, busy - 1.0) + max(0.0, crowd - 1.0) + (along > 512) * 0.2, 3
+            ),
+            few,
+            cluster,
+            wanted,
+            -along,
+        )
+
+    def _resident(self, rows: Rows, width: int) -> int | None:
+        """Blocks per multiprocessor that the registers are to leave room for."""
+        wanted = -(-registers(self.nest, width, rows.items) // 8) * 8
+        blocks = self.target.registers_per_sm // (wanted * rows.threads)
+        return max(1, min(blocks, self.target.warps_per_sm * 32 // rows.threads))
+
+    def _rows(self, along: int, items: int, width: int, *, parts: int = 1) -> Schedule:
+        rows = Rows(along, _beside(along), False, items, whole=False, parts=parts)
+        return Schedule("auto", tile=(), vector=width, rows=rows)
 
     def team(self, length: int, width: int, items: int) -> int:
-        """Threads for a row of `length` elements: the fewest that hold it in `items` steps."""
+        """Threads for a row of `length` elements: the fewest that take it in `items` steps."""
         along = 1
         while along < _LONGEST_TEAM and along * width * items < length:
             along *= 2
         return along
-
-    def whole(self, length: int, width: int) -> Schedule | None:
-        """The row in registers; None where it does not fit."""
-        most = max(1, _ROW_REGISTERS // self.registers(width))
-        for items in (1, 2, 4, 8, 16, 32):
-            if items > most:
-                break
-            along = self.team(length, width, items)
-            if along * width * items >= length and (along <= _THREADS // 2 or items * 2 > most or items >= 4):
-                exact = -(-length // (along * width))
-                return self._rows(along, exact, width, whole=True)
-        for items in (most,):
-            along = self.team(length, width, items)
-            if along * width * items >= length:
-                return self._rows(along, -(-length // (along * width)), width, whole=True)
-        return None
-
-    def _rows(self, along: int, items: int, width: int, *, whole: bool, parts: int = 1) -> Schedule:
-        beside = max(1, _THREADS // along) if along < _THREADS else 1
-        rows = Rows(along, beside, False, items, whole, parts)
-        return Schedule("auto", tile=(), vector=width, rows=rows)
 
     def streamed(self, length: int | None, width: int, count: int | None) -> Schedule:
         """Rows read from memory at every walk; several blocks to a row where there are few rows, walked once."""
         along = _THREADS if length is None else min(_THREADS, self.team(length, width, _IN_FLIGHT))
         if self.revisits and (length is None or length > 8 * _THREADS * width):
             along = 512
-        schedule = self._rows(along, _IN_FLIGHT, width, whole=False)
+        schedule = self._rows(along, _IN_FLIGHT, width)
         return self.shared_among_blocks(schedule, count)
 
     def shared_among_blocks(self, schedule: Schedule, count: int | None) -> Schedule:
@@ -151,7 +187,7 @@ class _Chooser:
         assert rows is not None
         if self.revisits or row_stores(self.nest) or len(self.nest.rows) > 1:
             return schedule
-        wanted = self.multiprocessors * _BLOCKS_PER_SM
+        wanted = self.multiprocessors * _BLOCKS_PER_SM * (2 if rows.across else 1)
         have = 1
         if self.nest.parallel:
             if count is None:
@@ -178,7 +214,7 @@ class _Chooser:
         if (
             self.revisits
             and length is not None
-            and -(-length // along) * self.registers(width) <= _ROW_REGISTERS
+            and registers(self.nest, width, -(-length // along)) <= _COLUMN_REGISTERS
         ):
             items, whole = -(-length // along), True
         schedule = Schedule("auto", tile=(), vector=width, rows=Rows(along, beside, True, items, whole))
@@ -205,13 +241,9 @@ class _Chooser:
         if across:
             yield self.columns(width, None, None)
             return
-        if self.revisits and len(self.nest.rows) == 1:
-            for length in _LENGTHS:
-                found = self.whole(length * 4 // max(4, 16 // width), width)
+        if len(self.nest.rows) == 1 and (self.revisits or self.nest.parallel):
+            for length in _LENGTHS if self.revisits else _LENGTHS[:1]:
+                found = self.whole(length, width)
                 if found is not None:
                     yield found
-        elif self.nest.parallel:
-            found = self.whole(1024 * 4 // max(4, 16 // width), width)
-            if found is not None:
-                yield found
         yield self.streamed(None, width, None)

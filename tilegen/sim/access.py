@@ -4,40 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from tilegen.sim import atomics, counters
+from tilegen.sim import atomics
 from tilegen.sim.context import Context
 from tilegen.sim.faults import FaultKind
 from tilegen.sim.form import Form, refuse
-from tilegen.sim.memory import WINDOW_BITS
+from tilegen.sim.memory import RANK_SHIFT, WINDOW_BITS
 from tilegen.sim.prepare import Prepared
 from tilegen.sim.ptx import Address, Discard, Instruction, Operand, Register, Symbol, Vector
 from tilegen.sim.report import Access, AccessCounters, Space
 from tilegen.sim.state import Group
+from tilegen.sim.tally import Tally
 
 Array = npt.NDArray[Any]
 
-# Lanes of an access whose counts are kept.
-_FEW = 1 << 11
 _WINDOW_SPACE = {1: Space.SHARED, 2: Space.LOCAL, 3: Space.CONST, 4: Space.PARAM}
-
-
-@dataclass(slots=True)
-class Tally:
-    """Running counts of one static instruction in one space."""
-
-    requests: int = 0
-    lanes: int = 0
-    sectors: int = 0
-    ideal: int = 0
-    wavefronts: int = 0
-    groups: int = 0
-    bank_conflicts: int = 0
 
 
 @dataclass(slots=True)
@@ -91,9 +76,64 @@ class MemoryOperation:
         return np.asarray(base.astype(np.int64) + self.offset)
 
     def _access(self, space: Space, addresses: Array, group: Group, index: Array | None) -> None:
+        if space is not Space.SHARED:
+            self._reach(space, addresses, group, index, None)
+            return
+        state = self.context.state
+        bases = state.shared_base if index is None else state.shared_base[index]
+        ranks = addresses >> RANK_SHIFT if self.form.window else None
+        if ranks is None or not ranks.any():
+            self._reach(space, addresses, group, index, bases)
+            return
+        lanes = group.index
+        for mapped in (False, True):
+            chosen = np.flatnonzero((ranks != 0) == mapped)
+            if len(chosen) == 0:
+                continue
+            mask = np.zeros(len(group.mask), dtype=np.bool_)
+            mask[lanes[chosen]] = True
+            part = Group(mask, len(chosen), state.live)
+            if mapped:
+                self._remote(addresses[chosen], ranks[chosen] - 1, part)
+            else:
+                self._reach(space, addresses[chosen], part, part.index, bases[chosen])
+
+    def _remote(self, addresses: Array, ranks: Array, group: Group) -> None:
+        """Accesses through `mapa`; the hardware's wavefronts for them are not known, and not counted."""
+        context, state, lanes = self.context, self.context.state, group.index
+        wrong = ranks >= state.cluster
+        if wrong.any():
+            context.out_of_bounds(
+                self.pc,
+                lanes,
+                wrong,
+                addresses,
+                Space.SHARED,
+                self.form.bytes,
+                self.form.access is not Access.LOAD,
+                None,
+            )
+            addresses, lanes = self._without(addresses, lanes, wrong)
+            ranks = ranks[~wrong]
+        addresses = addresses & ((1 << RANK_SHIFT) - 1)
+        blocks = state.lane_block[lanes] // state.cluster * state.cluster + ranks
+        other = blocks != state.lane_block[lanes]
+        allowed = np.ones(len(lanes), dtype=np.bool_)
+        signals = self.form.access is not Access.LOAD and self.form.explicit
+        if other.any():
+            allowed[other] = context.remote(lanes[other], blocks[other], addresses[other], self.pc, signals)
+        addresses, lanes = self._without(addresses, lanes, ~allowed)
+        if len(lanes):
+            self._reach(Space.SHARED, addresses, None, lanes, blocks[allowed] * state.shared_stride)
+
+    def _reach(
+        self, space: Space, addresses: Array, group: Group | None, index: Array | None, bases: Array | None
+    ) -> None:
+        """`bases` are where the shared memory that each lane reaches lies; accesses without a group are not counted."""
         context, form = self.context, self.form
-        if space in (Space.GLOBAL, Space.SHARED, Space.LOCAL):
-            self._count(space, addresses, group, index)
+        if group is not None and space in (Space.GLOBAL, Space.SHARED, Space.LOCAL):
+            tally = self.tallies.setdefault(space, Tally())
+            tally.add(space, addresses, group, index, form)
         writes = form.access is not Access.LOAD
         if space in (Space.CONST, Space.PARAM) and writes:
             context.report(
@@ -103,18 +143,18 @@ class MemoryOperation:
         if (addresses & (form.bytes - 1)).any():
             wrong = (addresses & (form.bytes - 1)) != 0
             context.misaligned(self.pc, index, wrong, addresses, space, form.bytes)
-            addresses, index = self._without(addresses, index, wrong)
+            addresses, index, bases = self._keep(addresses, index, bases, wrong)
         outside = context.outside(space, addresses, form.bytes, self.variable)
         if outside is not None:
             context.out_of_bounds(
                 self.pc, index, outside, addresses, space, form.bytes, writes, self.variable
             )
-            addresses, index = self._without(addresses, index, outside)
+            addresses, index, bases = self._keep(addresses, index, bases, outside)
         if len(addresses) == 0:
             return
         if space in (Space.GLOBAL, Space.SHARED):
-            context.check(space, addresses, index, form, self.pc)
-        memory, flat = self._flat(space, addresses, index)
+            context.check(space, addresses, index, form, self.pc, bases)
+        memory, flat = self._flat(space, addresses, index, bases)
         if form.access is Access.LOAD:
             self._load(memory, flat, index)
         elif form.access is Access.STORE:
@@ -122,6 +162,12 @@ class MemoryOperation:
             self._store(memory, flat, index)
         else:
             self._atomic(memory, flat, index)
+
+    def _keep(
+        self, addresses: Array, index: Array | None, bases: Array | None, wrong: Array
+    ) -> tuple[Array, Array, Array | None]:
+        addresses, lanes = self._without(addresses, index, wrong)
+        return addresses, lanes, bases[~wrong] if bases is not None else None
 
     def _without(self, addresses: Array, index: Array | None, wrong: Array) -> tuple[Array, Array]:
         """Drops faulty lanes; what they load is zero."""
@@ -131,15 +177,17 @@ class MemoryOperation:
                 target[lanes[wrong]] = 0
         return addresses[~wrong], lanes[~wrong]
 
-    def _flat(self, space: Space, addresses: Array, index: Array | None) -> tuple[Array, Array]:
+    def _flat(
+        self, space: Space, addresses: Array, index: Array | None, bases: Array | None
+    ) -> tuple[Array, Array]:
         """The bytes of a space and the byte offset of each lane within them."""
         state = self.context.state
         match space:
             case Space.GLOBAL | Space.GENERIC:
                 return self.context.memory.arena, self.context.backing(addresses)
             case Space.SHARED:
-                base = state.shared_base if index is None else state.shared_base[index]
-                return state.shared, addresses + base
+                assert bases is not None
+                return state.shared, addresses + bases
             case Space.LOCAL:
                 base = state.local_base if index is None else state.local_base[index]
                 return state.local, addresses + base
@@ -201,36 +249,6 @@ class MemoryOperation:
             if before is not None and (bits[at] != before).any():
                 self.context.writes += 1
 
-    def _count(self, space: Space, addresses: Array, group: Group, index: Array | None) -> None:
-        tally = self.tallies.get(space)
-        if tally is None:
-            tally = self.tallies[space] = Tally()
-        if index is None:
-            rows, active = addresses.reshape(-1, 32), group.mask.reshape(-1, 32)
-        else:
-            active = group.mask.reshape(-1, 32)[group.rows]
-            placed = np.zeros(active.size, dtype=np.int64)
-            placed[group.compact] = addresses
-            rows = placed.reshape(-1, 32)
-        tally.requests += len(rows)
-        tally.lanes += group.count
-        if space is Space.LOCAL:
-            # The hardware interleaves local memory by lane; its sectors are not modelled.
-            return
-        form = self.form
-        if rows.size <= _FEW:
-            # Only distances count, past whole wavefronts: the like is met again and again in unrolled code.
-            near = (rows - (rows[0, 0] & ~127)).tobytes()
-            counts = _few_counts(space is Space.SHARED, near, active.tobytes(), form.bytes, form.access)
-        else:
-            counts = _counts(space is Space.SHARED, rows, active, form.bytes, form.access)
-        sectors, ideal, wavefronts, groups, bank_conflicts = counts
-        tally.sectors += sectors
-        tally.ideal += ideal
-        tally.wavefronts += wavefronts
-        tally.groups += groups
-        tally.bank_conflicts += bank_conflicts
-
     def counts(self) -> list[AccessCounters]:
         """What was counted, one entry per space that was met."""
         return [
@@ -250,28 +268,6 @@ class MemoryOperation:
             )
             for space, t in self.tallies.items()
         ]
-
-
-def _counts(
-    shared: bool, rows: Array, active: Array, bytes: int, access: Access
-) -> tuple[int, int, int, int, int]:
-    """Sectors, ideal, wavefronts, groups and bank conflicts of one access by these warps."""
-    if not shared:
-        sectors = int(counters.global_sectors(rows, active, bytes).sum())
-        return sectors, int(counters.global_ideal(active, bytes).sum()), 0, 0, 0
-    wavefronts = counters.shared_wavefronts(rows, active, bytes, access is Access.LOAD)
-    groups = counters.access_groups(active, bytes)
-    ideal = int(counters.shared_ideal(active, bytes, wavefronts).sum())
-    conflicts = int(np.maximum(wavefronts - groups, 0).sum())
-    return 0, ideal, int(wavefronts.sum()), int(groups.sum()), conflicts
-
-
-@lru_cache(maxsize=1 << 11)
-def _few_counts(
-    shared: bool, rows: bytes, active: bytes, width: int, access: Access
-) -> tuple[int, int, int, int, int]:
-    addresses = np.frombuffer(rows, dtype=np.int64).reshape(-1, 32)
-    return _counts(shared, addresses, np.frombuffer(active, dtype=np.bool_).reshape(-1, 32), width, access)
 
 
 def _log2(size: int) -> int:

@@ -15,6 +15,7 @@ from tilegen.sim.faults import Fault, FaultKind, UnsupportedInstruction
 from tilegen.sim.ptx import Immediate, Operand
 
 Array = npt.NDArray[Any]
+Go = Callable[[int, Array], None]
 
 
 def barrier_kind(parts: tuple[str, ...]) -> str:
@@ -25,28 +26,25 @@ def barrier_kind(parts: tuple[str, ...]) -> str:
 class BlockBarriers:
     """Threads that wait at `bar.sync` and `bar.red`, by position.
 
-    `go` lets lanes go on at a position, `end` ends them.
+    `go` lets lanes go on at a position, `end` ends them; the machine gives both.
     """
 
-    def __init__(
-        self, context: Context, go: Callable[[int, Array], None], end: Callable[[Array], None]
-    ) -> None:
+    def __init__(self, context: Context) -> None:
         self.context, self.state = context, context.state
-        self._go, self._end = go, end
         self.waiting: dict[int, Array] = {}
         # Barriers completed, one for each block.
         self.count = 0
 
-    def arrive(self, pc: int, mask: Array) -> None:
+    def arrive(self, pc: int, mask: Array, go: Go) -> None:
         everyone = int(np.count_nonzero(mask)) == self.state.live
         untouched = self.state.live == int(np.count_nonzero(self.state.valid))
         if everyone and untouched and not self.waiting and self._count_operand(pc) is None:
-            self._pass({pc: mask}, mask)
+            self._pass({pc: mask}, mask, go)
             return
         waiting = self.waiting.get(pc)
         self.waiting[pc] = mask if waiting is None else waiting | mask
 
-    def release(self) -> bool:
+    def release(self, go: Go) -> bool:
         """Lets go every block all of whose live threads wait at one barrier (or as many as it asks for)."""
         if not self.waiting:
             return False
@@ -70,10 +68,10 @@ class BlockBarriers:
                 rest = self.waiting.pop(pc) & ~lanes
                 if rest.any():
                     self.waiting[pc] = rest
-            self._pass(parts, lanes)
+            self._pass(parts, lanes, go)
         return released
 
-    def _pass(self, parts: dict[int, Array], lanes: Array) -> None:
+    def _pass(self, parts: dict[int, Array], lanes: Array, go: Go) -> None:
         key = self.context.barrier_key(next(iter(parts)))
         self.state.barrier_key[lanes] = key
         if self.context.checks and self.context.order.active:
@@ -83,7 +81,7 @@ class BlockBarriers:
             if barrier_kind(self.state.program.instructions[pc].parts) == "red":
                 _reduce(self.context, pc, mask, lanes)
         for pc, mask in parts.items():
-            self._go(self.state.program.follows[pc], mask)
+            go(self.state.program.follows[pc], mask)
 
     def _operands(self, pc: int) -> tuple[Operand, ...]:
         instruction = self.state.program.instructions[pc]
@@ -112,7 +110,7 @@ class BlockBarriers:
             )
         return int(values[0])
 
-    def abandon(self) -> None:
+    def abandon(self, end: Callable[[Array], None]) -> None:
         """Threads wait at barriers that can never complete: reported, and the threads end."""
         pcs = sorted(self.waiting)
         for pc in pcs:
@@ -135,7 +133,7 @@ class BlockBarriers:
             elif not elsewhere:
                 self.context.report(FaultKind.DEADLOCK, pc, lanes, lanes, "barrier that can never complete")
         for mask in self.waiting.values():
-            self._end(mask)
+            end(mask)
         self.waiting = {}
 
 

@@ -13,7 +13,7 @@ from tilegen.sim.alu import Alu, copy
 from tilegen.sim.context import Context
 from tilegen.sim.faults import SimulationError, UnsupportedInstruction
 from tilegen.sim.form import MEMORY_OPCODES, refuse, scope_of
-from tilegen.sim.memory import WINDOW_BITS, WINDOWS
+from tilegen.sim.memory import RANK_SHIFT, WINDOW_BITS, WINDOWS
 from tilegen.sim.prepare import Prepared
 from tilegen.sim.ptx import Instruction, Negated, Register
 from tilegen.sim.state import Group, State
@@ -25,7 +25,7 @@ Step = Callable[[Group], None]
 _NOTHING = {"createpolicy", "prefetch", "prefetchu", "applypriority", "discard", "nanosleep", "pmevent"}
 _FENCES = {"sc", "acq_rel", "cta", "cluster", "gpu", "gl", "sys"}
 CONTROL = {"bra", "brx", "ret", "exit", "trap", "bar", "barrier"}
-WARP_SYNC = {"shfl", "vote", "match", "redux"}
+WARP_SYNC = {"shfl", "vote", "match", "redux", "elect"}
 
 
 def is_warp_sync(instruction: Instruction) -> bool:
@@ -71,10 +71,14 @@ def _bind(context: Context, prepared: Prepared, instruction: Instruction, pc: in
 
 
 def _is_space(state: State, instruction: Instruction) -> Step:
-    window = WINDOWS[instruction.parts[1]] >> WINDOW_BITS
+    space = instruction.parts[1]
+    window = WINDOWS[space] >> WINDOW_BITS
 
     def test(address: Array) -> Array:
         number = address >> np.uint64(WINDOW_BITS)
+        if space in ("shared", "shared_cta"):
+            # Not the window of another block.
+            return np.asarray(address >> np.uint64(RANK_SHIFT) == window << (WINDOW_BITS - RANK_SHIFT))
         return np.asarray(number == window if window else (number == 0) | (number > 4))
 
     kind, truth = np.dtype(np.uint64), np.dtype(np.bool_)

@@ -13,6 +13,7 @@ from tilegen.sim.faults import Fault, FaultKind
 from tilegen.sim.form import Form, Scope
 from tilegen.sim.memory import Allocation, Memory
 from tilegen.sim.order import Order
+from tilegen.sim.phases import Phases
 from tilegen.sim.provenance import Provenance
 from tilegen.sim.report import Access, AccessCounters, Space
 from tilegen.sim.shadow import FIRST, PRIOR, STEP_SHIFT, THREAD_MASK, Actors, Conflicts, Shadow
@@ -50,6 +51,8 @@ class Context(Bounds):
         self.shared_shift, self.global_shift = provenance.granules
         self.provenance = provenance
         self.writable = writable
+        uses_clusters = state.cluster > 1 or any("cluster" in one.parts for one in state.program.instructions)
+        self.phases = Phases(state) if uses_clusters else None
         if checks:
             granules = (
                 max(1, len(state.shared) >> self.shared_shift),
@@ -65,6 +68,8 @@ class Context(Bounds):
         if self.checks:
             self.shared_shadow.clear()
             self.order.begin()
+        if self.phases is not None:
+            self.phases.begin()
 
     def _recall(self) -> None:
         """What earlier launches have stored counts as initialised."""
@@ -99,8 +104,13 @@ class Context(Bounds):
         """The key that every access so far is not above, and every later one is."""
         return self.next_step(pc) << STEP_SHIFT
 
-    def check(self, space: Space, addresses: Array, index: Array | None, form: Form, pc: int) -> None:
-        """Races and reads of what was never written; addresses are in bounds and aligned."""
+    def check(
+        self, space: Space, addresses: Array, index: Array | None, form: Form, pc: int, bases: Array | None
+    ) -> None:
+        """Races and reads of what was never written; addresses are in bounds and aligned.
+
+        `bases` are where the shared memory of each lane's block lies, or of the other block that it reaches.
+        """
         state = self.state
         writes = form.access is not Access.LOAD
         if not self.checks:
@@ -124,9 +134,8 @@ class Context(Bounds):
         else:
             written_to = fresh = True
             shadow, shift = self.shared_shadow, self.shared_shift
-            granules = (
-                addresses + (state.shared_base if index is None else state.shared_base[index])
-            ) >> shift
+            assert bases is not None
+            granules = (addresses + bases) >> shift
         barriers = state.barrier_key if index is None else state.barrier_key[index]
         # Volatile shared memory is what code before __syncwarp() used in its place: no order, and no atomic.
         atomic = form.scope if space is Space.GLOBAL or form.relaxed else 0
@@ -157,7 +166,53 @@ class Context(Bounds):
     def fence(self, lanes: Array, scope: Scope, pc: int) -> None:
         """A memory fence by these lanes."""
         if self.checks:
-            self.order.fence(lanes, scope, self.next_step(pc))
+            step = self.next_step(pc)
+            self.order.fence(lanes, scope, step)
+            if self.phases is not None and scope >= Scope.CLUSTER:
+                self.phases.fenced[lanes] = step << STEP_SHIFT
+
+    def remote(self, lanes: Array, blocks: Array, addresses: Array, pc: int, signals: bool) -> Array:
+        """Which lanes may reach the shared memory of these blocks of the chunk, by `addresses` within it.
+
+        A write that `signals` may be what the other block waits for before it ends, and is not asked to precede that.
+        """
+        state, phases = self.state, self.phases
+        assert phases is not None
+        ended = ~np.any(state.alive.reshape(-1, state.padded)[blocks], axis=1)
+        early = phases.passed[lanes] == 0
+        for wrong, why in (
+            (ended, "has ended"),
+            (early & ~ended, "may not have started: no barrier of the cluster lies before"),
+        ):
+            if wrong.any():
+                self._remote_fault(pc, lanes[wrong], int(blocks[wrong][0]), addresses[wrong], why)
+        if not signals:
+            phases.remote[blocks % state.cluster, lanes] = self.barrier_key(pc)
+        return np.asarray(~ended)
+
+    def exit(self, lanes: Array) -> None:
+        """Threads of a cluster end: nobody may still reach for the memory of a block that ends."""
+        state, phases = self.state, self.phases
+        assert phases is not None
+        for block in np.unique(state.lane_block[lanes]).tolist() if phases.remote.any() else ():
+            if not state.alive[block * state.padded : (block + 1) * state.padded].any():
+                late = phases.unfinished(block)
+                keys = phases.remote[block % state.cluster, late]
+                if self.checks and len(late):
+                    ends = lanes[state.lane_block[lanes] == block]
+                    left = ~self.order.covers_for_any(ends, state.thread_number[late], keys)
+                    late, keys = late[left], keys[left]
+                for pc in np.unique(np.array(self.step_pc)[keys >> STEP_SHIFT]).tolist():
+                    of_pc = late[np.array(self.step_pc)[keys >> STEP_SHIFT] == pc]
+                    why = "may have ended: no barrier of the cluster lies between this and its end"
+                    self._remote_fault(pc, of_pc, block, of_pc * 0, why)
+
+    def _remote_fault(self, pc: int, lanes: Array, block: int, addresses: Array, why: str) -> None:
+        state = self.state
+        me = state.thread(int(state.thread_number[lanes[0]]))
+        other = state.thread(int(state.thread_number[block * state.padded]))
+        message = f"{me} reaches for the shared memory of block {other.block}, which {why}"
+        self.report(FaultKind.REMOTE_SHARED, pc, lanes, addresses, message)
 
     def _unwritten(
         self, space: Space, positions: Array, addresses: Array, index: Array | None, pc: int
@@ -185,7 +240,9 @@ class Context(Bounds):
         mine, other = state.thread_number[lanes], keys & THREAD_MASK
         steps = keys >> STEP_SHIFT
         same_warp = mine >> 5 == other >> 5
-        keep = ~(same_warp & (keys <= state.warp_key[lanes]))
+        keep = ~(same_warp & state.warp_ordered(lanes, other, keys))
+        if self.phases is not None:
+            keep &= ~self.phases.ordered(lanes, other, keys)
         if self.order.active and keep.any():
             rest = np.flatnonzero(keep)
             keep[rest] = ~self.order.covers(lanes[rest], other[rest], keys[rest])

@@ -10,8 +10,8 @@ import numpy.typing as npt
 from tilegen.sim import integer
 from tilegen.sim.alu import DTYPES, U32, Alu, Function, Handler, Unknown, check, copy, simple
 from tilegen.sim.counters import population_count
-from tilegen.sim.memory import WINDOWS
-from tilegen.sim.ptx import Immediate, Operand, Vector
+from tilegen.sim.memory import RANK_SHIFT, WINDOWS
+from tilegen.sim.ptx import Immediate, Operand, Register, Vector
 
 Array = npt.NDArray[Any]
 
@@ -147,8 +147,35 @@ def _cvta(parts: tuple[str, ...], operands: tuple[Operand, ...]) -> Alu:
     return simple(lambda a: a + window, kind, operands, False)
 
 
+def _mapa(parts: tuple[str, ...], operands: tuple[Operand, ...]) -> Alu:
+    """The address of the same variable in the block of a rank: within the shared window, or generic."""
+    check(parts[1:-1], {"shared_cluster"})
+    kind = DTYPES[parts[-1]]
+    # Without the rank of another block.
+    within = kind.type(~(0xFF << RANK_SHIFT) & ((1 << 8 * kind.itemsize) - 1))
+    shift = kind.type(RANK_SHIFT)
+
+    def mapped(address: Array, rank: Array) -> Array:
+        return np.asarray((address & within) | ((rank.astype(kind) + kind.type(1)) << shift))
+
+    return Alu(mapped, ((operands[1], kind), (operands[2], U32)), ((operands[0], kind),))
+
+
+def _getctarank(parts: tuple[str, ...], operands: tuple[Operand, ...]) -> Alu:
+    check(parts[1:-1], {"shared_cluster"})
+    kind = DTYPES[parts[-1]]
+
+    def rank(address: Array, own: Array) -> Array:
+        tag = (address >> kind.type(RANK_SHIFT) & kind.type(0xFF)).astype(np.uint32)
+        return np.where(tag == 0, own, tag - np.uint32(1))
+
+    sources = (operands[1], kind), (Register("%cluster_ctarank"), U32)
+    return Alu(rank, sources, ((operands[0], U32),))
+
+
 HANDLERS: dict[str, Handler] = {
     "and": _logic, "or": _logic, "xor": _logic, "not": _logic, "cnot": _cnot, "shl": _shift, "shr": _shift,
     "popc": _count, "clz": _count, "bfind": _count, "brev": _brev, "bfe": _bit_field, "bfi": _bit_field, "lop3":
-    _lop3, "prmt": _prmt, "shf": _shf, "sad": _sad, "dp4a": _dp4a, "mov": _mov, "cvta": _cvta,
+    _lop3, "prmt": _prmt, "shf": _shf, "sad": _sad, "dp4a": _dp4a, "mov": _mov, "cvta": _cvta, "mapa":
+    _mapa, "getctarank": _getctarank,
 }  # fmt: skip

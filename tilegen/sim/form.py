@@ -50,7 +50,7 @@ class Form:
     """`element` is the NumPy type, `vector` the elements per lane.
 
     `scope` is that within which the access is atomic: NONE for a plain one, GPU for a volatile one. `relaxed` says
-    that it is written out as an atomic, not as volatile. `releases` orders the accesses before it,
+    that it is more than volatile, `explicit` that a modifier makes it so. `releases` orders the accesses before it,
     `acquires` those after. `window` is true where an address may lie in another block of the cluster.
     """
 
@@ -64,6 +64,7 @@ class Form:
     releases: bool
     acquires: bool
     window: bool
+    explicit: bool
     operation: str = ""
 
     @property
@@ -109,6 +110,7 @@ def parse_form(instruction: Instruction) -> Form:
         "release" in parts or "acq_rel" in parts,
         "acquire" in parts or "acq_rel" in parts,
         "shared_cluster" in parts or space is Space.GENERIC,
+        bool(set(parts) & _STRONG),
         operation,
     )
 

@@ -13,6 +13,7 @@ from tilegen.sim import warp
 from tilegen.sim.alu import DTYPES
 from tilegen.sim.barriers import BlockBarriers, barrier_kind
 from tilegen.sim.bind import Step, bind, is_control, is_warp_sync
+from tilegen.sim.cluster import ClusterBarriers, is_cluster_barrier
 from tilegen.sim.context import Context
 from tilegen.sim.faults import FaultKind, LaunchOver, RunawayLimit, UnsupportedInstruction
 from tilegen.sim.prepare import Prepared, Stretch
@@ -56,8 +57,10 @@ class Machine:
         self.guards: dict[int, Callable[[], Any]] = {}
         self.turns = 0
         self.loops = prepared.wait_loops
-        self.barriers = BlockBarriers(context, self._continue, self._exit)
+        self.barriers = BlockBarriers(context)
+        self.clusters = ClusterBarriers(context)
         self.aside = Aside()
+        self.started = 0
         self.releases = 0
         self.idle_rounds = 0
         self.context.watched = any(loop.changes for loop in self.loops.values())
@@ -92,8 +95,8 @@ class Machine:
     def _validate(self, instruction: Instruction) -> None:
         opcode, parts = instruction.parts[0], instruction.parts
         known = opcode not in ("bar", "barrier") or barrier_kind(parts) in ("sync", "red")
-        if opcode in ("bar", "barrier") and "cluster" in parts:
-            known = False
+        if "cluster" in parts:
+            known = is_cluster_barrier(parts)
         if not known:
             raise UnsupportedInstruction(
                 instruction.text, instruction.ptx_line, instruction.line, "kind of barrier"
@@ -101,6 +104,7 @@ class Machine:
 
     def run(self, first_block: int, count: int) -> None:
         """Runs blocks first_block … first_block + count - 1 to their end."""
+        self.started += count
         self.state.begin(first_block, count)
         self.context.begin()
         self.pending = {0: self.state.valid.copy()}
@@ -110,16 +114,21 @@ class Machine:
         while True:
             while self.pending:
                 self._turn()
-            if not (self.barriers.waiting or self.parked or self.aside.spinning):
+            if not (self.barriers.waiting or self.clusters.waiting or self.parked or self.aside.spinning):
                 return
-            if self._release_warps() or self.barriers.release():
+            if (
+                self._release_warps()
+                or self.barriers.release(self._continue)
+                or self.clusters.release(self._continue)
+            ):
                 self.releases += 1
             elif self.aside.spinning:
                 self._another_round()
             elif self.parked:
                 self._force_warp()
             else:
-                self.barriers.abandon()
+                self.barriers.abandon(self._exit)
+                self.clusters.abandon(self._exit)
 
     def _turn(self) -> None:
         self.turns += 1
@@ -128,7 +137,7 @@ class Machine:
             and (len(self.pending) > 1 or self.barriers.waiting)
             and self.turns % 64 == 0
         ):
-            self.barriers.release()
+            self.barriers.release(self._continue)
             pc = max(self.pending)
         else:
             pc = min(self.pending)
@@ -191,6 +200,8 @@ class Machine:
     def _exit(self, mask: Array) -> None:
         self.state.alive &= ~mask
         self.state.live = int(np.count_nonzero(self.state.alive))
+        if self.context.phases is not None:
+            self.context.exit(np.flatnonzero(mask))
 
     def _control(self, pc: int, instruction: Instruction, group: Group) -> None:
         mask = group.mask
@@ -217,8 +228,10 @@ class Machine:
                 lanes = np.flatnonzero(mask)
                 self.context.report(FaultKind.TRAP, pc, lanes, lanes, f"{len(lanes)} threads trapped")
                 self._exit(mask)
+            case _ if "cluster" in instruction.parts:
+                self.clusters.execute(pc, mask, self._continue)
             case _:
-                self.barriers.arrive(pc, mask)
+                self.barriers.arrive(pc, mask, self._continue)
 
     def _indirect(self, pc: int, instruction: Instruction, mask: Array) -> None:
         selector = np.broadcast_to(self.state.source(instruction.operands[0], DTYPES["u32"]), mask.shape)
@@ -267,8 +280,7 @@ class Machine:
 
     def _deadlock(self) -> None:
         state = self.state
-        started = state.first_block + state.block_count
-        later = state.grid[0] * state.grid[1] * state.grid[2] - started
+        later = state.grid[0] * state.grid[1] * state.grid[2] - self.started
         for target, mask in sorted(self.aside.spinning.items()):
             lanes = np.flatnonzero(mask)
             blocks = len(np.unique(state.lane_block[lanes]))

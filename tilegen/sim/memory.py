@@ -12,7 +12,10 @@ Array = npt.NDArray[Any]
 
 WINDOW_BITS = 40
 # Generic addresses: the window number is the address shifted right by WINDOW_BITS; global memory is its own window.
-WINDOWS = {"global": 0, "shared": 1 << WINDOW_BITS, "local": 2 << WINDOW_BITS, "const": 3 << WINDOW_BITS,
+# Shared memory of another block of the cluster: its rank + 1 stands above the address within it.
+RANK_SHIFT = 24
+WINDOWS = {"global": 0, "shared": 1 << WINDOW_BITS, "shared_cta": 1 << WINDOW_BITS,
+           "shared_cluster": 1 << WINDOW_BITS, "local": 2 << WINDOW_BITS, "const": 3 << WINDOW_BITS,
            "param": 4 << WINDOW_BITS}  # fmt: skip
 GLOBAL_BASE = 0x7F << WINDOW_BITS
 GUARD = 1 << 20

@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tilegen.sim.form import Form, Scope
+from tilegen.sim.form import MEMORY_OPCODES, Form, Scope
+from tilegen.sim.phases import Phases
+from tilegen.sim.ptx import Instruction
 from tilegen.sim.releases import Releases
 from tilegen.sim.report import Access
 from tilegen.sim.shadow import STEP_SHIFT
@@ -16,6 +18,13 @@ from tilegen.sim.state import State
 Array = npt.NDArray[Any]
 
 _SCOPES = (Scope.CTA, Scope.CLUSTER, Scope.GPU)
+
+
+def _orders(instruction: Instruction) -> bool:
+    parts = instruction.parts
+    if parts[0] in MEMORY_OPCODES:
+        return bool({"acquire", "release", "acq_rel"} & set(parts))
+    return parts[0] in ("fence", "membar")
 
 
 class Words:
@@ -31,17 +40,27 @@ class Order:
     """Per lane of the chunk what it knows, what it has seen, and what its fences make visible.
 
     `active` is false until the first fence, release or acquire: until then nothing can be ordered but by barriers.
+    `expected` says that the program holds one.
     """
 
     def __init__(self, state: State, global_granules: int, shared_granules: int) -> None:
         self.state = state
         self.active = False
+        self.expected = any(_orders(one) for one in state.program.instructions)
         self.releases = Releases(state.padded)
         self._granules = {True: shared_granules, False: global_granules}
         self._words: dict[bool, Words] = {}
-        self._known = np.zeros(state.lanes, dtype=np.int64)
-        self._seen = np.zeros((len(_SCOPES), state.lanes), dtype=np.int64)
-        self._fenced = np.zeros((len(_SCOPES), state.lanes), dtype=np.int64)
+        self._known: Array = np.zeros(0, dtype=np.int64)
+        self._seen: Array = np.zeros((len(_SCOPES), 0), dtype=np.int64)
+        self._fenced: Array = np.zeros((len(_SCOPES), 0), dtype=np.int64)
+
+    def _activate(self) -> None:
+        if not self.active:
+            lanes = self.state.lanes
+            self._known = np.zeros(lanes, dtype=np.int64)
+            self._seen = np.zeros((len(_SCOPES), lanes), dtype=np.int64)
+            self._fenced = np.zeros((len(_SCOPES), lanes), dtype=np.int64)
+            self.active = True
 
     def begin(self) -> None:
         """Other blocks take the lanes; what earlier ones released stays at its words."""
@@ -53,7 +72,7 @@ class Order:
 
     def fence(self, lanes: Array, scope: Scope, step: int) -> None:
         """A fence by each of the lanes."""
-        self.active = True
+        self._activate()
         for place in range(scope):
             seen = self._seen[place]
             self._known[lanes] = self.releases.join(self._known[lanes], seen[lanes])
@@ -66,7 +85,7 @@ class Order:
             state.thread_number[lanes],
             time,
             state.barrier_key[lanes],
-            state.warp_key[lanes],
+            state.warp_last[lanes],
             self._known[lanes],
         )
 
@@ -78,7 +97,8 @@ class Order:
 
     def access(self, shared: bool, granules: Array, lanes: Array, form: Form, step: int) -> None:
         """A volatile, relaxed, acquire or release access, or an atomic, by each of the lanes to one granule each."""
-        self.active = self.active or form.releases or form.acquires
+        if form.releases or form.acquires:
+            self._activate()
         if not self.active:
             return
         words = self._words.get(shared)
@@ -210,8 +230,41 @@ class Order:
         table[party[last]] = joined[last]
         held[lanes] = table[parties]
 
+    def cluster_barrier(self, lanes: Array, phases: Phases) -> None:
+        """The lanes know and have seen what all of their clusters do, and what those did before they arrived."""
+        if not (self.active or self.expected):
+            return
+        self._activate()
+        state = self.state
+        size = state.cluster * state.padded
+        clusters = np.unique(lanes // size)
+        every = np.flatnonzero(state.alive & np.isin(np.arange(state.lanes) // size, clusters))
+        leaders = lanes[np.searchsorted(lanes // size, every // size)]
+        arrivals = phases.arrivals(leaders, every, phases.passed)
+        heads = np.flatnonzero(np.append(True, np.diff(state.lane_block[every]) != 0))
+        known = self._known.copy()
+        nodes = self.releases.of_block(
+            state.thread_number[every[heads]] // state.padded, np.minimum.reduceat(arrivals, heads), 0
+        )
+        known[every[heads]] = self.releases.join(known[every[heads]], nodes)
+        for held, values in (
+            (self._known, known),
+            *((one, one.copy()) for one in (*self._seen, *self._fenced)),
+        ):
+            self._merge(values, every, every // size)
+            held[lanes] = values[lanes]
+
     def covers(self, lanes: Array, others: Array, keys: Array) -> Array:
         """Whether the accesses with these keys by other threads have happened before what the lanes do now."""
         if not self.active:
             return np.zeros(len(lanes), dtype=np.bool_)
         return self.releases.covers(self._known[lanes], others, keys)
+
+    def covers_for_any(self, lanes: Array, others: Array, keys: Array) -> Array:
+        """The same where it is enough that one of the lanes knows."""
+        found = np.zeros(len(others), dtype=np.bool_)
+        if not self.active:
+            return found
+        for node in np.unique(self._known[lanes]).tolist():
+            found |= self.releases.covers(np.full(len(others), node), others, keys)
+        return found

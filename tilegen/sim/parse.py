@@ -9,6 +9,7 @@ import math
 import re
 import struct
 from collections.abc import Iterator
+from dataclasses import replace
 
 from tilegen.sim.faults import SimulationError
 from tilegen.sim.ptx import (
@@ -136,7 +137,7 @@ class _Parser:
             bound = re.search(r"\.(?:maxntid|reqntid)\s+([\d,\s]+)", header)
             threads = math.prod(int(one) for one in bound.group(1).split(",")) if bound else 1024
             body = _Body(self, match.group(1), kind == "entry", parameters, results, threads)
-            self.functions[match.group(1)] = body.read()
+            self.functions[match.group(1)] = replace(body.read(), cluster=_cluster(header))
 
 
 class _Body:
@@ -345,6 +346,14 @@ class _Body:
         if name in self.registers or text.startswith("%"):
             return Register(name)
         return Symbol(name)
+
+
+def _cluster(header: str) -> tuple[int, int, int] | None:
+    found = re.search(r"\.reqnctapercluster\s+([\d,\s]+)", header)
+    if found is None:
+        return None
+    x, y, z = (*(int(one) for one in found.group(1).split(",")), 1, 1)[:3]
+    return x, y, z
 
 
 def _number(text: str) -> int | float:

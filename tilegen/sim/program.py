@@ -48,6 +48,7 @@ class Program:
     registers: dict[str, str]
     parameters: tuple[Variable, ...]
     max_threads: int
+    cluster: tuple[int, int, int]
     call_parameters: dict[str, int]
     shared: dict[str, int]
     shared_sizes: dict[str, int]
@@ -79,6 +80,7 @@ def build(module: PtxModule, entry: str) -> Program:
         registers=inliner.registers,
         parameters=function.parameters,
         max_threads=function.max_threads,
+        cluster=function.cluster or (1, 1, 1),
         call_parameters={v.name: v.size for v in inliner.variables if v.space == "param"},
         shared=shared,
         shared_sizes=sizes,

@@ -115,6 +115,8 @@ class Function:
     body: tuple[Instruction | Label, ...]
     jump_tables: dict[str, tuple[str, ...]]
     max_threads: int
+    # Blocks of a cluster along x, y and z, where the function says so.
+    cluster: tuple[int, int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -93,7 +93,7 @@ class Releases:
         """A node for each thread: what it has done before `time`, and what it knows."""
         return self._add(threads, time, barriers, warps, known, 0, len(threads))
 
-    def of_block(self, blocks: Array, times: Array, known: Array) -> Array:
+    def of_block(self, blocks: Array, times: Array, known: Any) -> Array:
         """A node for each block: what all its threads have done before a time."""
         return self._add(-2 - blocks, times, 0, 0, known, 0, len(blocks))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -90,9 +91,18 @@ def simulate(
     threads = launch.block[0] * launch.block[1] * launch.block[2]
     padded = -(-threads // 32) * 32
     blocks = launch.grid[0] * launch.grid[1] * launch.grid[2]
-    chunk = max(1, min(blocks, CHUNK_LANES // padded))
+    # The blocks of a cluster run together.
+    cluster = math.prod(program.cluster)
+    chunk = min(blocks, max(1, CHUNK_LANES // padded // cluster) * cluster)
     state = State(
-        program, launch.grid, launch.block, chunk, shared, parameters.tobytes(), symbols.__getitem__
+        program,
+        launch.grid,
+        launch.block,
+        chunk,
+        shared,
+        parameters.tobytes(),
+        symbols.__getitem__,
+        program.cluster,
     )
     context = Context(
         state,
@@ -107,7 +117,7 @@ def simulate(
     with np.errstate(all="ignore"):
         _check_program(prepared, symbols)
         try:
-            for first in range(0, blocks, chunk):
+            for first in _chunk_starts(blocks, chunk, bool(prepared.wait_loops)):
                 machine.run(first, min(chunk, blocks - first))
         except LaunchOver:
             pass
@@ -123,6 +133,16 @@ def simulate(
     accesses = tuple(counts for pc in sorted(context.counted) for counts in context.counted[pc]())
     counters = total(accesses, machine.barriers.count, machine.warp_instructions, machine.thread_instructions)
     return Report(tuple(context.log), counters, accesses, machine.thread_instructions)
+
+
+def _chunk_starts(blocks: int, chunk: int, waits: bool) -> list[int]:
+    """The first block of each chunk, in the order in which they run.
+
+    A GPU starts blocks in any order. Where a kernel may wait, the second chunk goes first: who waits for a lower block
+    that has no ticket of it waits for ever, as who waits for a higher one does later.
+    """
+    starts = list(range(0, blocks, chunk))
+    return [starts[1], starts[0], *starts[2:]] if waits and len(starts) > 1 else starts
 
 
 def _check_program(prepared: Prepared, symbols: dict[str, int]) -> None:
@@ -143,6 +163,9 @@ def _check_launch(launch: Launch, program: Program) -> None:
         for axis, extent, limit in zip("xyz", extents, most, strict=True):
             if not 1 <= extent <= limit:
                 raise ValueError(f"{name}.{axis} = {extent} is outside 1 … {limit}")
+    for axis, extent, size in zip("xyz", launch.grid, program.cluster, strict=True):
+        if extent % size:
+            raise ValueError(f"grid.{axis} = {extent} is not a multiple of the {size} blocks of a cluster")
     if launch.block[0] * launch.block[1] * launch.block[2] > 1024:
         raise ValueError(f"block {launch.block} has more than 1024 threads")
     if launch.block[0] * launch.block[1] * launch.block[2] > program.max_threads:

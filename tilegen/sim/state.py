@@ -75,13 +75,15 @@ class State:
         shared_bytes: int,
         parameters: bytes,
         symbols: Callable[[str], int],
+        cluster: Index3 = (1, 1, 1),
     ) -> None:
         self.program, self.grid, self.block = program, grid, block
         self.threads = block[0] * block[1] * block[2]
         self.padded = -(-self.threads // 32) * 32
         self.blocks, self.lanes = blocks, blocks * self.padded
-        # Blocks of a cluster.
-        self.cluster = 1
+        self.cluster_shape = cluster
+        # Blocks of a cluster; they have consecutive numbers.
+        self.cluster = cluster[0] * cluster[1] * cluster[2]
         self.shared_bytes = shared_bytes
         self.shared_stride = max(16, -(-shared_bytes // 16) * 16)
         self.parameters = parameters
@@ -108,11 +110,16 @@ class State:
         self.block_count = 0
         self.thread_number = self.lane_number.copy()
         self.barrier_key = np.zeros(self.lanes, dtype=np.int64)
+        # The last `bar.warp.sync` of all of the warp's live lanes, and the last one of any.
         self.warp_key = np.zeros(self.lanes, dtype=np.int64)
+        self.warp_last = np.zeros(self.lanes, dtype=np.int64)
+        # Where masks were partial, shape [lanes, 32]: the last one that a lane knows each lane of its warp to have
+        # passed.
+        self.partial_keys: Array | None = None
         self._special = self._specials()
 
     def begin(self, first_block: int, count: int) -> None:
-        """Starts blocks first_block … first_block + count - 1 (linear numbers, x fastest)."""
+        """Starts blocks first_block … first_block + count - 1: cluster by cluster, x fastest in both."""
         self.first_block, self.block_count = first_block, count
         self.valid = (self.lane_thread < self.threads) & (self.lane_block < count)
         self.alive = self.valid.copy()
@@ -120,11 +127,13 @@ class State:
         self.thread_number[:] = self.lane_number + first_block * self.padded
         self.barrier_key[:] = 0
         self.warp_key[:] = 0
+        self.warp_last[:] = 0
+        self.partial_keys = None
         number = self.lane_block + first_block
-        x, y = self.grid[0], self.grid[1]
-        self._special["%ctaid.x"][:] = number % x
-        self._special["%ctaid.y"][:] = number // x % y
-        self._special["%ctaid.z"][:] = number // (x * y)
+        for axis, index in zip("xyz", self._block_index(number), strict=True):
+            self._special[f"%ctaid.{axis}"][:] = index
+        for axis, index in zip("xyz", _unravel(number // self.cluster, self._clusters), strict=True):
+            self._special[f"%clusterid.{axis}"][:] = index
 
     def _specials(self) -> dict[str, Any]:
         kind: type[np.uint32] = np.uint32
@@ -149,11 +158,20 @@ class State:
             "%dynamic_smem_size": kind(max(0, self.shared_bytes - self.program.static_shared)),
             "%total_smem_size": kind(self.shared_bytes),
             "%WARP_SZ": kind(32),
+            "%cluster_ctarank": (self.lane_block % self.cluster).astype(kind),
+            "%cluster_nctarank": kind(self.cluster),
+            "%is_explicit_cluster": np.bool_(self.cluster > 1),
         }
         for axis, name in enumerate("xyz"):
             values[f"%ntid.{name}"] = kind(self.block[axis])
             values[f"%nctaid.{name}"] = kind(self.grid[axis])
             values[f"%ctaid.{name}"] = np.zeros(self.lanes, dtype=np.uint32)
+            values[f"%clusterid.{name}"] = np.zeros(self.lanes, dtype=np.uint32)
+            values[f"%nclusterid.{name}"] = kind(self._clusters[axis])
+            values[f"%cluster_nctaid.{name}"] = kind(self.cluster_shape[axis])
+        ranks = _unravel(self.lane_block % self.cluster, self.cluster_shape)
+        for name, index in zip("xyz", ranks, strict=True):
+            values[f"%cluster_ctaid.{name}"] = index.astype(kind)
         return values
 
     def register(self, name: str) -> Array:
@@ -214,13 +232,44 @@ class State:
             return self.parameter_offsets[name]
         return self._symbols(name)
 
+    def synchronise_some(self, lanes: Array, parties: Array, named: Array, key: int) -> None:
+        """A `bar.warp.sync` of parts of warps: the lanes of one party each are `named` by one mask."""
+        if self.partial_keys is None:
+            self.partial_keys = np.zeros((self.lanes, 32), dtype=np.int64)
+        order = np.argsort(parties, kind="stable")
+        starts = np.flatnonzero(np.append(True, np.diff(parties[order]) != 0))
+        known = np.maximum.reduceat(self.partial_keys[lanes[order]], starts, axis=0)
+        bits = (named[order][starts][:, None] >> np.arange(32, dtype=np.uint32)) & 1
+        known[bits != 0] = key
+        self.partial_keys[lanes[order]] = np.repeat(known, np.diff(np.append(starts, len(order))), axis=0)
+
+    def warp_ordered(self, lanes: Array, others: Array, keys: Array) -> Array:
+        """Whether accesses by other threads, all of the lanes' own warps, lie before a `bar.warp.sync` of both."""
+        found = keys <= self.warp_key[lanes]
+        if self.partial_keys is not None:
+            found |= keys <= self.partial_keys[lanes, others & 31]
+        return np.asarray(found)
+
     def thread(self, number: int) -> Thread:
         """Coordinates of a thread number (block number * padded size + thread)."""
         block, thread = divmod(number, self.padded)
-        return Thread(_unravel(block, self.grid), _unravel(thread, self.block))
+        return Thread(self._block_index(block), _unravel(thread, self.block))
+
+    @property
+    def _clusters(self) -> Index3:
+        """Clusters of the grid along each axis."""
+        x, y, z = (extent // size for extent, size in zip(self.grid, self.cluster_shape, strict=True))
+        return x, y, z
+
+    def _block_index(self, number: Any) -> tuple[Any, Any, Any]:
+        """blockIdx of a block number, or of an array of them."""
+        clusters = _unravel(number // self.cluster, self._clusters)
+        ranks = _unravel(number % self.cluster, self.cluster_shape)
+        x, y, z = (c * n + r for c, n, r in zip(clusters, self.cluster_shape, ranks, strict=True))
+        return x, y, z
 
 
-def _unravel(number: int, extents: Index3) -> Index3:
+def _unravel(number: Any, extents: Index3) -> tuple[Any, Any, Any]:
     x, y, _ = extents
     return number % x, number // x % y, number // (x * y)
 

@@ -48,7 +48,47 @@ def predicate(state: State, operand: Operand) -> Callable[[], Any]:
 
 
 def bind(context: Context, instruction: Instruction, pc: int) -> Step:
-    """Binds `shfl.sync`, `vote.sync`, `match.sync`, `redux.sync`, `activemask` or `bar.warp.sync`."""
+    """Binds `shfl.sync`, `vote.sync`, `match.sync`, `redux.sync`, `elect.sync`, `activemask` or `bar.warp.sync`."""
+    if instruction.parts[0] == "activemask":
+        return _active(context, instruction)
+    step = _bind(context, instruction, pc)
+    members = member_mask(context.state, instruction)
+    if not np.ndim(members) and int(members) == 0xFFFFFFFF:
+        return step
+
+    def checked(group: Group) -> None:
+        _check_masks(context, pc, members, group)
+        step(group)
+
+    return checked
+
+
+def _check_masks(context: Context, pc: int, members: Any, group: Group) -> None:
+    """Each lane's mask must name the lane itself, and all that it names must give the same mask."""
+    index = group.index
+    named = np.broadcast_to(np.asarray(_pick(members, group)), index.shape)
+    least = int(named.min())
+    if least == 0xFFFFFFFF:
+        return
+    unnamed = (named >> (index & 31).astype(np.uint32)) & 1 == 0
+    why = "is executed by lane {lane}, which its mask {mask:#010x} leaves out"
+    if not unnamed.any() and least != int(named.max()):
+        _, party = np.unique((index >> 5 << 32) | named, return_inverse=True)
+        together = np.zeros(int(party.max()) + 1, dtype=np.uint32)
+        np.bitwise_or.at(together, party, np.uint32(1) << (index & 31).astype(np.uint32))
+        there = lane_bits(group.mask)[index >> 5]
+        unnamed = (named & there & ~together[party]) != 0
+        why = "is executed by lane {lane} with the mask {mask:#010x}, which names lanes that give another one"
+    if unnamed.any():
+        lanes = index[unnamed]
+        lane, mask = int(lanes[0]) & 31, int(named[unnamed][0])
+        text = context.state.program.instructions[pc].text
+        context.report(
+            FaultKind.WARP_SYNC_UNNAMED, pc, lanes, lanes, f"`{text}` {why.format(lane=lane, mask=mask)}"
+        )
+
+
+def _bind(context: Context, instruction: Instruction, pc: int) -> Step:
     match instruction.parts[0]:
         case "shfl":
             return _shuffle(context, instruction, pc)
@@ -58,10 +98,10 @@ def bind(context: Context, instruction: Instruction, pc: int) -> Step:
             return _match(context, instruction)
         case "redux":
             return _reduce(context, instruction)
-        case "activemask":
-            return _active(context, instruction)
+        case "elect":
+            return _elect(context, instruction)
         case _:
-            return _synchronise(context, pc)
+            return _synchronise(context, instruction, pc)
 
 
 def _put(target: Array | None, group: Group, values: Any) -> None:
@@ -216,10 +256,43 @@ def _active(context: Context, instruction: Instruction) -> Step:
     return step
 
 
-def _synchronise(context: Context, pc: int) -> Step:
+def _elect(context: Context, instruction: Instruction) -> Step:
+    """The lowest lane of the mask leads."""
+    target = instruction.operands[0]
+    if instruction.parts != ("elect", "sync") or not isinstance(target, Pair):
+        raise refuse(instruction, "form of elect")
+    leader_target = context.state.destination(target.first, _U32)
+    is_leader_target = context.state.destination(target.second, _BOOL)
+    members = member_mask(context.state, instruction)
+
     def step(group: Group) -> None:
-        context.state.warp_key[group.index] = context.barrier_key(pc)
+        named = np.broadcast_to(np.asarray(_pick(members, group)), group.index.shape)
+        lowest = (named & -named.astype(np.int64)).astype(np.float64)
+        leader = np.log2(np.maximum(lowest, 1)).astype(np.uint32)
+        _put(leader_target, group, leader)
+        _put(is_leader_target, group, leader == (group.index & 31))
+
+    return step
+
+
+def _synchronise(context: Context, instruction: Instruction, pc: int) -> Step:
+    state = context.state
+    members = member_mask(state, instruction)
+
+    def step(group: Group) -> None:
+        index, key = group.index, context.barrier_key(pc)
+        named = np.broadcast_to(np.asarray(_pick(members, group)), index.shape)
+        partial = (lane_bits(state.alive)[index >> 5] & ~named) != 0
+        state.warp_last[index] = key
+        if not partial.any():
+            state.warp_key[index] = key
+            if context.checks:
+                context.order.barrier(index, index >> 5)
+            return
+        state.warp_key[index[~partial]] = key
+        _, parties = np.unique((index >> 5 << 32) | named, return_inverse=True)
+        state.synchronise_some(index[partial], parties[partial], named[partial], key)
         if context.checks:
-            context.order.barrier(group.index, group.index >> 5)
+            context.order.barrier(index, parties)
 
     return step

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
@@ -154,15 +155,21 @@ def _values(kernel: Kernel, dtype: DType, codes: Array, fill: Fill, generator: n
 def index_coded(dtype: DType, codes: Array) -> Array:
     """Codes as elements: distinct as far as the type has room, finite, never zero."""
     kind = numpy_dtype(dtype)
-    wrapped = codes % _MODULUS[dtype.name] + 1 if dtype.name in _MODULUS else codes + 1
     if dtype.kind is Kind.BOOL:
         return ((codes * 2654435761 >> 16) & 1).astype(kind)
     if dtype.kind is Kind.COMPLEX:
-        return np.asarray(wrapped - 1j * (wrapped + 0.5)).astype(kind)
+        return np.asarray(codes + 1 - 1j * (codes + 1.5)).astype(kind)
+    return np.asarray(index_bits(dtype, codes).view(kind))
+
+
+def index_bits(dtype: DType, codes: Any) -> Any:
+    """The elements of `index_coded` for an integer or a float, as unsigned integers; `codes` may be on a device."""
+    unsigned = np.dtype(f"u{dtype.size}")
+    wrapped = codes % _MODULUS[dtype.name] + 1 if dtype.name in _MODULUS else codes + 1
     if dtype.kind is Kind.FLOAT and dtype.size < 4:
         # Bit patterns rather than numbers: a narrow float has far more of them than integers.
-        return wrapped.astype(np.uint8 if dtype.size == 1 else np.uint16).view(kind)
-    return np.asarray(wrapped.astype(kind))
+        return wrapped.astype(unsigned)
+    return wrapped.astype(numpy_dtype(dtype)).view(unsigned)
 
 
 def _normal(kernel: Kernel, dtype: DType, count: int, generator: np.random.Generator) -> Array:

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from tilegen.algebra import evaluate, substitute
+from tilegen.algebra import evaluate, substitute, sym
 from tilegen.nest.model import Nest, Store
 from tilegen.numpy_types import Array
 from tilegen.plan.model import Compute, Plan
+from tilegen.plan.scan_phase import Scan
 from tilegen.runtime.outcome import Run
 
 MOST_POINTS = 4_000_000
@@ -76,7 +77,25 @@ def _point(
 
 
 def _thread(plan: Plan, inside: dict[str, int]) -> int | None:
-    """The thread whose sweep of the compute phase covers the in-tile coordinates."""
+    """The thread that covers the in-tile coordinates."""
+    scan = next((p for p in plan.phases if isinstance(p, Scan)), None)
+    return _swept(plan, inside) if scan is None else _scanning(scan, inside)
+
+
+def _scanning(scan: Scan, inside: dict[str, int]) -> int | None:
+    spread = scan.spread
+    thread, step, lane = np.ogrid[: spread.threads, : spread.steps, : spread.width]
+    values: dict[str, Any] = {"thread": thread, "step": step, "lane": lane}
+    covered: Any = True
+    for axis, coordinate in spread.coordinates(sym("thread"), sym("step"), sym("lane")):
+        name = scan.row if axis is None else axis
+        covered = covered & (evaluate(coordinate, values) == (0 if name is None else inside[name]))
+    found = np.argwhere(covered)
+    return int(found[0][0]) if len(found) else None
+
+
+def _swept(plan: Plan, inside: dict[str, int]) -> int | None:
+    """By the sweep of the compute phase."""
     compute = next((p for p in plan.phases if isinstance(p, Compute)), None)
     if compute is None:
         return None

@@ -23,6 +23,7 @@ from tilegen.target import Target
 from tilegen.toolchain import CompileError
 from tilegen.verify.compare import compare
 from tilegen.verify.inputs import default_fill, make_inputs, scalar_values
+from tilegen.verify.movement import moves_of, run_moves
 from tilegen.verify.report import Case, CaseResult, Variation, Verdict
 from tilegen.verify.shapes import derived_sizes
 from tilegen.verify.strides import LAYOUTS, strides_for
@@ -213,7 +214,7 @@ class Suite:
         if case.on_gpu and self.where == "sim":
             return CaseResult(case, Verdict.NEEDS_GPU, "the spec asks for this shape on a GPU")
         try:
-            return self._judge(case, *self._launch(case))
+            return self._on_device(case) or self._judge(case, *self._launch(case))
         except LaunchRefused as refusal:
             if promise := self._promise(case):
                 return CaseResult(case, Verdict.PASS, f"refused, as {promise}: {refusal}")
@@ -222,6 +223,16 @@ class Suite:
             return CaseResult(case, Verdict.FAIL, f"{type(error).__name__}: {error}")
         except SpecError as error:
             return CaseResult(case, Verdict.FAIL, str(error))
+
+    def _on_device(self, case: Case) -> CaseResult | None:
+        """A large shape of pure movement, compared where it was made; None for anything else."""
+        moves = moves_of(self.kernel) if case.on_gpu and case.fill is Fill.INDEX else None
+        if moves is None or case.variation != Variation():
+            return None
+        wrong = run_moves(self.program_of(case), self._sizes(case), moves)
+        if wrong is None:
+            return None
+        return CaseResult(case, Verdict.FAIL if wrong else Verdict.PASS, "\n".join(wrong))
 
     def overrides(self, case: Case) -> dict[str, int]:
         """Compile-time sizes to which the case gives another value."""

@@ -8,7 +8,7 @@ from tilegen.cli.options import output_options
 from tilegen.cli.screen import Screen
 from tilegen.cli.specs import find_specs, load_spec
 from tilegen.diagnostics import Diagnostic, Severity, SpecError, to_json
-from tilegen.plan.legal import schedule_problems
+from tilegen.legal import schedule_problems
 from tilegen.target import DEFAULT_TARGET, target
 
 

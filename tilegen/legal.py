@@ -5,15 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tilegen.diagnostics import Diagnostic, SpecError
-from tilegen.nest import build_nest
-from tilegen.nest.family import Family, family_of
-from tilegen.nest.histogram import histogram_nest
-from tilegen.nest.lets import inline_lets
-from tilegen.nest.merge import simplified_nest
-from tilegen.plan.histogram import histogram_variants
-from tilegen.plan.lower import plan_map
-from tilegen.schedule.complete import complete, named_axes
-from tilegen.schedule.histogram import complete_histogram
+from tilegen.program import plans_of
 from tilegen.schedule.variants import expand
 from tilegen.spec import Kernel, ScheduleSpec, Spec
 from tilegen.target import Target
@@ -37,29 +29,7 @@ def schedule_problems(spec: Spec, target: Target) -> tuple[Diagnostic, ...]:
 def _problems(kernel: Kernel, schedule: ScheduleSpec | None, target: Target) -> Iterator[Diagnostic]:
     """What stands against one schedule; without one, against the kernel itself."""
     try:
-        _, closed = inline_lets(kernel)
-        match family_of(kernel, closed):
-            case Family.HISTOGRAM:
-                _try_histogram(kernel, schedule, target)
-            case _:
-                _try_tiles(kernel, schedule, target)
+        for variant in expand(schedule) if schedule is not None else (None,):
+            plans_of(kernel, variant, target, None, None, kernel.name)
     except SpecError as error:
         yield from (d for d in error.diagnostics if d.code not in _NOT_YET)
-
-
-def _try_tiles(kernel: Kernel, schedule: ScheduleSpec | None, target: Target) -> None:
-    if schedule is None:
-        build_nest(kernel)
-        return
-    for variant in expand(schedule):
-        nest = simplified_nest(kernel, None, named_axes(variant))
-        plan_map(nest, complete(nest, variant, target), target, kernel.name)
-
-
-def _try_histogram(kernel: Kernel, schedule: ScheduleSpec | None, target: Target) -> None:
-    if schedule is None:
-        histogram_nest(kernel)
-        return
-    for variant in expand(schedule):
-        nest = histogram_nest(kernel, None, named_axes(variant))
-        histogram_variants(nest, complete_histogram(nest, variant, target), target, kernel.name)

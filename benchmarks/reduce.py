@@ -1,0 +1,277 @@
+"""Speed of generated reductions, row operators and scans on this GPU, against a copy, torch, torch.compile and CuPy.
+
+    python benchmarks/reduce.py [--rows WORD]… [--compile] [--out reduce.json] [--table reduce.md] [--samples 30]
+
+Method as in benchmarks/speed.py. The copy moves as many bytes as the work must: half of them read, half written.
+Results are compared with torch's in float64 before anything is timed; a wrong one has no time.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from pathlib import Path
+from statistics import median, quantiles
+from typing import Any
+
+try:
+    import cupy
+    import torch
+    import torch.nn.functional as F  # noqa: N812
+except ImportError as error:
+    sys.exit(f"this needs a GPU, CuPy and torch ({error}): pip install torch, and tilegen with its extra cuda13")
+import numpy as np
+from reduce_rows import ROWS, Row
+
+import tilegen
+from tilegen.algebra import evaluate
+from tilegen.check import check
+from tilegen.parse import parse, source_from_text
+from tilegen.program import Program, build
+from tilegen.spec import Kernel, Role
+from tilegen.target import target
+from tilegen.toolchain import compile_source
+
+TARGET = target("sm_" + cupy.cuda.Device(0).compute_capability)
+_TORCH = {
+    "f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16, "f64": torch.float64,
+    "i64": torch.int64, "i32": torch.int32, "u8": torch.uint8,
+}  # fmt: skip
+# How far a result may be from torch's in float64, of the largest magnitude: a few roundings of the stored type.
+_WITHIN = {torch.float32: 2e-5, torch.bfloat16: 1.6e-2, torch.float16: 2e-3}
+_ROWS_COMPARED = 256
+
+
+def kernel_of(row: Row) -> Kernel:
+    family = check(parse(source_from_text(row.spec))).kernels[0]
+    return next(k for k in family.kernels if row.type is None or dict(k.types)["T"].name == row.type)
+
+
+def arrays_of(row: Row, kernel: Kernel) -> dict[str, Any]:
+    """Random inputs and poisoned outputs by name."""
+    found = {}
+    for tensor in kernel.tensors:
+        shape = [int(evaluate(e, row.sizes)) for e in tensor.extents]
+        dtype = _TORCH[str(tensor.element)]
+        if tensor.role is Role.OUT:
+            found[tensor.name] = torch.empty(shape, dtype=dtype, device="cuda")
+            found[tensor.name].view(-1).view(torch.uint8).fill_(0x77)
+        elif dtype.is_floating_point:
+            found[tensor.name] = torch.randn(shape, dtype=torch.float32, device="cuda").to(dtype)
+        else:
+            found[tensor.name] = torch.randint(0, 256, shape, dtype=dtype, device="cuda")
+    return found
+
+
+def launch_of(program: Program, row: Row, arrays: dict[str, Any]) -> tuple[Any, Any]:
+    """(launch, shape): the kernel that fits the arrays, loaded, with scratch memory of its own."""
+    shape = program.shape(row.sizes, {}, {n: a.data_ptr() for n, a in arrays.items()})
+    assert shape is not None
+    compiled = compile_source(program.source, target=TARGET, entries=(shape.entry,))
+    module = cupy.cuda.function.Module()
+    module.load(compiled.cubin)
+    function = module.get_function(compiled.entries[shape.entry])
+    if shape.dynamic_shared:
+        cupy.cuda.driver.funcSetAttribute(function.ptr, 8, shape.dynamic_shared)
+    scratch = {s.name: torch.empty(s.bytes, dtype=torch.uint8, device="cuda") for s in shape.scratch}
+    zeroed = [scratch[s.name] for s in shape.scratch if s.zeroed]
+    number = np.int32 if shape.index == "int" else np.int64
+    values = {**program.nest.constants, **row.sizes}
+    scalars = {s.name: np.float32(s.default) for s in program.kernel.scalars}
+    arguments = []
+    for p in shape.parameters:
+        match p.kind:
+            case "pointer":
+                arguments.append(np.uint64(arrays[p.key].data_ptr()))
+            case "scratch":
+                arguments.append(np.uint64(scratch[p.key].data_ptr()))
+            case "scalar":
+                arguments.append(scalars[p.key])
+            case _:
+                arguments.append(number(values[p.key]))
+
+    def run(loaded: Any = module) -> None:
+        for memory in zeroed:
+            cupy.cuda.runtime.memsetAsync(memory.data_ptr(), 0, memory.numel(), 0)
+        function((shape.blocks, 1, 1), (shape.threads, 1, 1), tuple(arguments), shape.dynamic_shared)
+
+    return run, (shape, compiled.resources_of(shape.entry))
+
+
+def wanted(row: Row, arrays: dict[str, Any], output: Any, wide: bool) -> Any:
+    """torch's result; `wide`: of a part of the rows, in float64."""
+    names = {n: a for n, a in arrays.items() if a is not output}
+    if wide:
+        names = {n: (a.double() if a.is_floating_point() else a) for n, a in names.items()}
+    return eval(row.torch, {"torch": torch, "F": F}, names)
+
+
+def right(row: Row, kernel: Kernel, arrays: dict[str, Any], run: Any) -> bool:
+    """Whether the output is what torch makes of the inputs in float64: of some rows where rows are independent."""
+    (output,) = (arrays[t.name] for t in kernel.tensors if t.role is Role.OUT)
+    output.view(-1).view(torch.uint8).fill_(0x77)
+    run()
+    torch.cuda.synchronize()
+    if "R" in row.sizes and row.sizes["R"] > 2 * _ROWS_COMPARED:
+        for part in (slice(0, _ROWS_COMPARED), slice(-_ROWS_COMPARED, None)):
+            some = {n: (a[part].contiguous() if a.shape[:1] == (row.sizes["R"],) else a) for n, a in arrays.items()}
+            want = wanted(row, {n: a for n, a in some.items() if arrays[n] is not output}, None, True)
+            if not close(output[part], want):
+                return False
+        return True
+    return close(output, wanted(row, arrays, output, True))
+
+
+def close(got: Any, want: Any) -> bool:
+    if not got.is_floating_point():
+        return bool(torch.equal(got, want))
+    scale = max(1.0, float(want.abs().max()))
+    return bool((got.double() - want).abs().max() <= _WITHIN[got.dtype] * scale)
+
+
+def timed(work: dict[str, Any], samples: int, warm: int = 5) -> dict[str, list[float]]:
+    """Milliseconds of each piece of work, interleaved."""
+    for _ in range(warm):
+        for run in work.values():
+            run()
+    torch.cuda.synchronize()
+    events: dict[str, list[tuple[Any, Any]]] = {name: [] for name in work}
+    for _ in range(samples):
+        for name, run in work.items():
+            start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+            start.record()
+            run()
+            end.record()
+            events[name].append((start, end))
+    torch.cuda.synchronize()
+    return {name: [s.elapsed_time(e) for s, e in pairs] for name, pairs in events.items()}
+
+
+def summary(values: list[float]) -> dict[str, float]:
+    cut = quantiles(values, n=5)
+    return {"ms": median(values), "p20": cut[0], "p80": cut[3]}
+
+
+def rivals_of(row: Row, kernel: Kernel, arrays: dict[str, Any], compiled: bool) -> dict[str, Any]:
+    (output,) = (t.name for t in kernel.tensors if t.role is Role.OUT)
+    inputs = {n: a for n, a in arrays.items() if n != output}
+    code = compile(row.torch, row.name, "eval")
+
+    def expressed(**names: Any) -> Any:
+        return eval(code, {"torch": torch, "F": F}, names)
+
+    found = {"torch": lambda: expressed(**inputs)}
+    if compiled:
+        torch._dynamo.reset()
+        made = f"def f({', '.join(inputs)}):\n    return {row.torch}\n"
+        scope: dict[str, Any] = {"torch": torch, "F": F}
+        exec(made, scope)
+        function = torch.compile(scope["f"], dynamic=False)
+        found["torch.compile"] = lambda: function(**inputs)
+    if row.cupy is not None:
+        views = {n: cupy.asarray(a) for n, a in inputs.items()}
+        expression = row.cupy
+        found["cupy"] = lambda: eval(expression, {"cupy": cupy}, views)
+    return found
+
+
+def measure(row: Row, samples: int, compiled: bool, rivals: bool, program: Program | None = None) -> dict[str, Any]:
+    kernel = kernel_of(row)
+    program = program or build(kernel, None, TARGET, sizes=row.sizes)
+    arrays = arrays_of(row, kernel)
+    run, (shape, resources) = launch_of(program, row, arrays)
+    total = sum(a.numel() * a.element_size() for a in arrays.values())
+    result: dict[str, Any] = {
+        "row": row.name,
+        "schedule": program.schedule.describe(),
+        "right": right(row, kernel, arrays, run),
+        "registers": resources.registers,
+        "spills": resources.spill_load_bytes,
+        "blocks": shape.blocks,
+        "threads": shape.threads,
+        "index": shape.index,
+        "entry": shape.entry,
+        "bytes": total,
+        "goal": row.goal,
+    }
+    if not result["right"]:
+        return result
+    half = torch.empty(total // 2, dtype=torch.uint8, device="cuda").fill_(1)
+    other = torch.empty_like(half)
+    work = {"copy": lambda: other.copy_(half), "tilegen": run}
+    work |= rivals_of(row, kernel, arrays, compiled) if rivals else {}
+    for name, values in timed(work, samples).items():
+        result[name] = summary(values)
+    result["share"] = result["copy"]["ms"] / result["tilegen"]["ms"]
+    result["copy_tbs"] = total / result["copy"]["ms"] / 1e9
+    return result
+
+
+RIVALS = ("torch", "torch.compile", "cupy")
+
+
+def table(results: list[dict[str, Any]]) -> str:
+    properties = cupy.cuda.runtime.getDeviceProperties(0)
+    lines = [
+        "# Speed of reductions, row operators and scans",
+        "",
+        f"Measured {time.strftime('%Y-%m-%d')} with tilegen {tilegen.__version__} on one "
+        f"{properties['name'].decode()} (CUDA driver {cupy.cuda.runtime.driverGetVersion()}, torch {torch.__version__}, "
+        f"CuPy {cupy.__version__}) by `python benchmarks/reduce.py`.",
+        "",
+        "Each number is the time of a device-to-device copy of as many bytes in the same process over that of the",
+        "kernel (medians). Reading alone is faster than copying, so reductions may pass 1.",
+        "",
+        "| work | tilegen `auto` | goal | " + " | ".join(RIVALS) + " | copy TB/s | registers | schedule |",
+        "| --- | --- | --- | " + "--- | " * len(RIVALS) + "--- | --- | --- |",
+    ]
+    for r in results:
+        if not r["right"]:
+            lines.append(f"| {r['row']} | wrong result | {r['goal'] or ''} |" + " |" * (len(RIVALS) + 3))
+            continue
+        shares = [f"{r['copy']['ms'] / r[n]['ms']:.2f}" if n in r else "-" for n in RIVALS]
+        goal = f"{r['goal']:.2f}" if r["goal"] else "-"
+        lines.append(
+            f"| {r['row']} | {r['share']:.3f} | {goal} | {' | '.join(shares)} | {r['copy_tbs']:.2f} | {r['registers']} "
+            f"| {r['schedule']} |"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--rows", action="append", default=[], metavar="WORD")
+    parser.add_argument("--samples", type=int, default=30)
+    parser.add_argument("--compile", action="store_true", help="torch.compile as a rival too")
+    parser.add_argument("--no-rivals", action="store_true")
+    parser.add_argument("--out", type=Path)
+    parser.add_argument("--table", type=Path, help="write a Markdown table")
+    options = parser.parse_args()
+    results = []
+    for row in ROWS:
+        if not row.named(options.rows):
+            continue
+        begun = time.time()
+        result = measure(row, options.samples, options.compile, not options.no_rivals)
+        torch.cuda.empty_cache()
+        results.append(result)
+        if not result["right"]:
+            print(f"{row.name:46} WRONG  [{result['schedule']}]", flush=True)
+            continue
+        rivals = " ".join(f"{n} {result['copy']['ms'] / result[n]['ms']:.2f}" for n in RIVALS if n in result)
+        print(
+            f"{row.name:46} {result['share']:.3f} goal {row.goal} {rivals} | {result['registers']} regs "
+            f"{result['index']} | {result['schedule']} | {time.time() - begun:.1f}s",
+            flush=True,
+        )
+    if options.table:
+        options.table.write_text(table(results))
+    if options.out:
+        options.out.write_text(json.dumps(results, indent=1) + "\n")
+    sys.exit(0 if all(r["right"] for r in results) else 1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,67 @@
+"""What `auto` chooses for sizes that are known, and what its cost model expects of it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tilegen
+from tilegen.check import check
+from tilegen.parse import parse, source_from_text
+from tilegen.program import Program, build
+from tilegen.schedule.auto import expected_share
+from tilegen.target import target
+
+TRANSPOSE = "kernel transpose(M, N) {{ in a: {0}[M, N]; out b: {0}[N, M]; b[j, i] = a[i, j] }}"
+
+
+def fitted(text: str, sizes: dict[str, int] | None, architecture: str = "sm_90") -> Program:
+    kernel = check(parse(source_from_text(text))).kernels[0].kernels[0]
+    return build(kernel, None, target(architecture), sizes=sizes)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "side", "threads"), [("f64", 32, 256), ("f32", 64, 256), ("f16", 128, 256), ("i8", 256, 512)]
+)
+def test_large_transposes_have_rows_of_256_bytes_on_both_sides(dtype: str, side: int, threads: int) -> None:
+    program = fitted(TRANSPOSE.format(dtype), {"M": 32768, "N": 32768})
+    assert dict(program.schedule.tile) == {"i": side, "j": side}
+    assert program.plans[0].threads == threads
+
+
+def test_a_tile_leaves_room_for_three_on_a_multiprocessor() -> None:
+    program = fitted(TRANSPOSE.format("i8"), {"M": 32768, "N": 32768}, "sm_75")
+    assert dict(program.schedule.tile) == {"i": 128, "j": 128}
+
+
+@pytest.mark.parametrize("sizes", [None, {"M": 32767, "N": 32769}, {"M": 512, "N": 512}])
+def test_bytes_keep_the_smaller_tile_where_vectors_or_blocks_are_missing(
+    sizes: dict[str, int] | None,
+) -> None:
+    tile = dict(fitted(TRANSPOSE.format("u8"), sizes).schedule.tile)
+    assert max(tile.values()) <= 160
+
+
+@pytest.mark.parametrize(
+    ("text", "sizes", "low", "high"),
+    [
+        (TRANSPOSE.format("f32"), {"M": 16384, "N": 16384}, 0.999, 1.0),
+        (TRANSPOSE.format("f32"), {"M": 12345, "N": 6789}, 0.85, 0.95),
+        ("kernel k(N) { in a: f32[N]; out b: f32[N]; b[i] = a[i] }", {"N": 1 << 20}, 1.0, 1.0),
+    ],
+)
+def test_expected_share(text: str, sizes: dict[str, int], low: float, high: float) -> None:
+    """Whole sectors: as fast as a copy. Rows that start anywhere: the sectors at their ends are moved twice."""
+    program = fitted(text, sizes)
+    plan = program.plans[0]
+    known = {**plan.nest.constants, **sizes}
+    assert low <= expected_share(plan.nest, plan.schedule, plan.target, known) <= high
+
+
+def test_a_tile_of_64_kib_moves_bytes_where_they_belong() -> None:
+    text = TRANSPOSE.format("i8").replace(
+        " }", "; schedule big { tile i = 256, j = 256; stage a; vector 16 } }"
+    )
+    x = np.random.default_rng(0).integers(-128, 128, (512, 272)).astype(np.int8)
+    kernel = tilegen.loads(text).kernel("transpose").schedule("big")
+    np.testing.assert_array_equal(kernel(x), x.T)

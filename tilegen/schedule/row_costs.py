@@ -1,0 +1,109 @@
+"""What a row costs the threads that walk it: instructions per element and per thread, and registers.
+
+Rough figures for choosing among schedules, counted from the values of the nest; the weights are instructions of sm_90's
+machine code for one call, as nvdisasm shows them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tilegen.dtypes import DType, Kind
+from tilegen.nest.affine import depends_on
+from tilegen.nest.model import Nest
+from tilegen.nest.passes import Pass, passes
+from tilegen.spec import Binary, BinaryOp, Call, Cast, Read, Reduce, Value, children
+
+_CALLS = {
+    "exp": 8, "exp2": 3, "log": 10, "gelu": 24, "gelu_tanh": 20, "sigmoid": 16, "silu": 16, "tanh": 16, "erf": 20,
+    "erfc": 50, "sqrt": 8, "rsqrt": 4, "sin": 25, "cos": 25,
+}  # fmt: skip
+_CALL = 12
+_DIVISION = 9
+_POWER = 40
+# A combination over the warps of a block: two butterflies, shared memory and a barrier between them.
+_COMBINATION = 60
+# Addresses, limits and loop counters.
+_BASE_REGISTERS = 14
+
+
+def per_element(nest: Nest) -> int:
+    """Instructions for one element of a row, all walks together."""
+    total = 0
+    for step in passes(nest, True):
+        seen: set[Value] = set(step.known)
+        total += len(step.reductions) + len(step.stores)
+        total += sum(_instructions(root, seen) for root in step.roots)
+    return total
+
+
+def per_thread(nest: Nest) -> int:
+    """Instructions of a thread however many elements it has."""
+    return _COMBINATION * sum(len(s.reductions) for s in passes(nest, True)) + 30
+
+
+def _instructions(value: Value, seen: set[Value]) -> int:
+    if value in seen or isinstance(value, Reduce):
+        return 0
+    seen.add(value)
+    below = sum(_instructions(child, seen) for child in children(value))
+    match value:
+        case Call():
+            return below + _CALLS.get(value.function, _CALL)
+        case Binary(op=BinaryOp.DIVIDE):
+            return below + (2 if isinstance(value.right, Reduce) else _DIVISION)
+        case Binary(op=BinaryOp.POWER):
+            return below + (1 if getattr(value.right, "value", None) == 2 else _POWER)
+        case Binary() | Cast():
+            return below + 1
+        case _:
+            return below
+
+
+def registers(nest: Nest, width: int, items: int) -> int:
+    """Registers of a thread that keeps `items` vectors of `width` elements of its row."""
+    steps = passes(nest, True)
+    most = 0
+    there: set[Value] = set()
+    for number, step in enumerate(steps):
+        fetched = {r for r in step.reads if step.level == 0 or _differs(nest, r)}
+        inline = [r for r in step.reads if r not in fetched]
+        # What is computed here takes the place of what it is made of, element by element.
+        before = {v for s in steps[number:] for v in s.known} & there
+        there |= {*step.keep, *step.reads}
+        after = {v for s in steps[number + 1 :] for v in s.known} & there
+        most = max(
+            most,
+            _words([v.dtype for v in before | fetched], width) * items,
+            _words([v.dtype for v in after], width) * items + _words([r.dtype for r in inline], width),
+        )
+    return most + _BASE_REGISTERS + max([_temporaries(r) for s in steps for r in s.roots], default=0)
+
+
+def _temporaries(value: Value) -> int:
+    """Registers of the costliest function in a value."""
+    own = 8 if isinstance(value, Call) and _CALLS.get(value.function, _CALL) >= 20 else 0
+    if isinstance(value, Reduce):
+        return 0
+    return max([own, *map(_temporaries, children(value))])
+
+
+def _words(dtypes: Iterable[DType], width: int) -> int:
+    return sum(-(-_size(d) * width // 4) for d in dtypes)
+
+
+def _size(dtype: DType) -> int:
+    return 1 if dtype.kind is Kind.BOOL else dtype.size
+
+
+def _differs(nest: Nest, read: Read) -> bool:
+    """Whether rows read different elements."""
+    return any(depends_on(nest.loads[read].address, a.name) for a in nest.parallel)
+
+
+def row_bytes(nest: Nest) -> int:
+    """Bytes of global memory per element of a row: what every row reads for itself, and what it writes."""
+    steps: tuple[Pass, ...] = passes(nest, True)
+    reads = {r for s in steps for r in s.reads if _differs(nest, r) or not nest.parallel}
+    stores = [s for step in steps for s in step.stores]
+    return max(1, sum(_size(r.dtype) for r in reads) + sum(_size(s.value.dtype) for s in stores))
