@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from tilegen.algebra import ONE, Expr, linear_parts, product, substitute, sym
 from tilegen.dtypes import Struct
 from tilegen.nest.affine import Run, memory_order, step_along
-from tilegen.nest.histogram import Histogram, element_accesses
+from tilegen.nest.histogram import Histogram, Match, element_accesses
 from tilegen.nest.model import Access, Nest
+from tilegen.nest.value_range import value_range
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,3 +89,19 @@ def vector_needs(nest: Nest, walk: ElementWalk, access: Access, width: int) -> t
         access = replace(access, address=still + sym(fast))
     step = step_along(nest, access, Run(((fast, width),), width))
     return step.divisible if step is not None and step.step == 1 else None
+
+
+def first_bin(nest: Nest, match: Match) -> Expr:
+    """The key of bin 0 along the axis: bin `n` has the key `first_bin + sign * n`."""
+    first = substitute(nest.axis_values[match.axis.name], {match.axis.name: 0})
+    shift = substitute(substitute(match.shift, nest.constants), nest.axis_values)
+    return first * match.sign + shift
+
+
+def always_in_bins(nest: Nest, match: Match) -> bool:
+    """Whether every value that the key can have names a bin."""
+    first, extent = first_bin(nest, match).constant, nest.axis(match.axis.name).extent.constant
+    limits = value_range(match.key)
+    if first is None or extent is None or limits is None:
+        return False
+    return all(0 <= match.sign * (key - first) < extent for key in limits)

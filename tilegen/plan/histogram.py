@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from tilegen.algebra import Expr, ceil_div, expr, minimum, product
 from tilegen.dtypes import U32, U64
-from tilegen.nest.elements import ElementWalk, element_walk, vector_needs
+from tilegen.nest.elements import ElementWalk, always_in_bins, element_walk, vector_needs
 from tilegen.nest.histogram import Histogram, Match, element_accesses, histogram_in
 from tilegen.nest.model import Access, Nest
 from tilegen.plan.conditions import INDEX_LIMIT, index_conditions, magnitude, multiple
@@ -24,6 +24,7 @@ from tilegen.plan.model import (
 )
 from tilegen.schedule.histogram import counter_bytes, most_counters, with_items
 from tilegen.schedule.model import Counting, Schedule
+from tilegen.spec import Reduction
 from tilegen.target import Target
 
 BATCH, ELEMENTS = "@batch", "@elements"
@@ -37,7 +38,7 @@ def histogram_variants(nest: Nest, schedule: Schedule, target: Target, name: str
     than any memory holds are refused by the last."""
     found = histogram_in(nest)
     bins = bin_count(nest, found, _counting(schedule)).constant
-    most = most_counters(target, counter_bytes(found))
+    most = most_counters(target, counter_bytes(found)) - _has_branch(nest, found)
     plain = with_items(nest, found, replace(schedule, vector=1, vector_of=(), unroll=()))
     plans: list[Plan] = []
     for shared in (True, False):
@@ -125,9 +126,11 @@ def _bins(
     count, bytes_ = bin_count(nest, found, counting), counter_bytes(found)
     total = U32 if found.reduce.dtype.size == 4 else U64
     capacity, copies = (most_counters(target, bytes_) if shared else 0), None
+    spare = shared and _has_branch(nest, found)
     if shared and count.constant is not None:
-        copies = max(1, min(_MOST_COPIES, 1 << ((capacity // max(1, count.constant)).bit_length() - 1)))
-        capacity = max(1, count.constant) * copies
+        slots = max(1, count.constant) + spare
+        copies = max(1, min(_MOST_COPIES, 1 << ((capacity // slots).bit_length() - 1)))
+        capacity = slots * copies
     return Bins(
         axes=(*counting.inside, *(b.name for b in found.bins)),
         count=count,
@@ -136,7 +139,15 @@ def _bins(
         counter=U32 if bytes_ == 4 else U64,
         total=total,
         shares=shares or not shared,
+        spare=spare,
     )
+
+
+def _has_branch(nest: Nest, found: Histogram) -> bool:
+    """Whether elements may belong to no bin, in a count: there is nothing else to be done, or left, for them."""
+    if found.reduce.op is not Reduction.COUNT:
+        return False
+    return not all(isinstance(t, Match) and always_in_bins(nest, t) for t in found.terms)
 
 
 def _vector_conditions(
@@ -165,7 +176,7 @@ def _count_conditions(
 ) -> tuple[Condition, ...]:
     conditions: list[Condition] = []
     if bins.capacity and bins.count.constant is None:
-        conditions.append(AtMost(bins.count, bins.capacity))
+        conditions.append(AtMost(bins.count, bins.capacity - bins.spare))
     if bins.capacity and bins.counter.size < bins.total.size:
         # A block of those that share so many elements has less than half of what its counters hold.
         conditions.append(AtMost(total, 2**31 * (1 if walk.outer else most)))

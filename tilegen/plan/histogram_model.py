@@ -20,7 +20,8 @@ class Bins:
 
     `capacity`: counters in shared memory, 0 where elements are counted in scratch memory. `copies`: of each bin, side
     by side, a power of two; None: as many as fit, found at run time. `counter`, `total`: types of a counter in shared
-    memory and of a total in scratch memory. `shares`: several blocks may count for the same bins.
+    memory and of a total in scratch memory. `shares`: several blocks may count for the same bins. `spare`: one more bin
+    takes what belongs to none, so that counting has no branch.
     """
 
     axes: tuple[str, ...]
@@ -30,6 +31,7 @@ class Bins:
     counter: DType
     total: DType
     shares: bool
+    spare: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,9 @@ import re
 
 from tilegen.algebra import Expr, product, substitute, sym
 from tilegen.dtypes import U8, U32, DType
+from tilegen.nest.elements import always_in_bins, first_bin
 from tilegen.nest.histogram import Match, element_reads
 from tilegen.nest.model import Access
-from tilegen.nest.value_range import value_range
 from tilegen.plan.histogram import TOTALS
 from tilegen.plan.histogram_model import CountElements
 from tilegen.plan.model import Compute, Sweep
@@ -32,6 +32,8 @@ class CountScope:
         count = phase.bins.count.constant
         self.known_bins = count if count is not None and count < _INT else None
         self.bins_name = user("@BINS", "BINS" if self.known_bins is not None else "bins")
+        self.slots = f"({self.bins_name} + 1)" if phase.bins.spare else self.bins_name
+        self.slot = user("@slot", "slot")
         self.copies = user("@COPIES", "COPIES" if phase.bins.copies is not None else "copies")
         self.capacity = user("@CAPACITY", "CAPACITY")
         self.counters, self.mine = user("@counters", "counts"), user("@mine", "mine")
@@ -239,8 +241,14 @@ class _Element:
             else:
                 text = self.text(term)
                 self.pending.append(f"({text})" if re.search(r"\|\||\?", text) else text)
-        self._open()
-        self._add()
+        slot = self._slot()
+        if self.c.bins.spare:
+            condition = " && ".join(self.pending)
+            self._line(f"const unsigned {self.c.slot} = {condition} ? {slot} : {self.c.bins_name};")
+            slot = self.c.slot
+        else:
+            self._open()
+        self._add(slot)
         while self.depth:
             self.depth -= 1
             self._line("}")
@@ -250,7 +258,8 @@ class _Element:
         self.out.append("    " * self.depth + text)
 
     def _open(self) -> None:
-        if self.pending:
+        """What follows is done where the conditions hold; with a spare bin, nothing depends on them."""
+        if self.pending and not self.c.bins.spare:
             self._line(f"if ({' && '.join(self.pending)}) {{")
             self.depth, self.pending = self.depth + 1, []
 
@@ -272,20 +281,14 @@ class _Element:
         scope, dtype = self.c.scope, match.key.dtype
         axis = scope.nest.axis(match.axis.name)
         name = scope.names.user(axis.name)
-        first = substitute(scope.nest.axis_values[axis.name], {axis.name: 0})
-        # key == sign * (number + first) + shift
-        start = first * match.sign + scope.in_nest(match.shift)
+        start = first_bin(scope.nest, match)
         key = self.text(match.key)
-        limits = value_range(match.key)
-        assert limits is not None
         known, extent = start.constant, axis.extent.constant
+        if always_in_bins(scope.nest, match):
+            self._line(f"const unsigned {name} = {_from(key, str(known), known or 0, match.sign)};")
+            self.slots[axis.name] = name
+            return
         small = dtype.size <= 4 and dtype.name != "u32" and known is not None and abs(known) < _INT
-        if small and known is not None and extent is not None:
-            low, high = sorted((match.sign * (limits[0] - known), match.sign * (limits[1] - known)))
-            if low >= 0 and high < extent:
-                self._line(f"const unsigned {name} = {_from(key, str(known), known, match.sign)};")
-                self.slots[axis.name] = name
-                return
         # Bins in shared memory are few.
         if small and known is not None and (self.c.bins.capacity or (extent is not None and extent < _INT)):
             text = _from(f"static_cast<unsigned>({key})", f"{abs(known)}u", known, match.sign)
@@ -306,15 +309,20 @@ class _Element:
         plain = re.match(r"const (unsigned|int|index_t) ", definition) and self.c.bins.capacity
         self.slots[axis] = name if plain else f"static_cast<{kind}>({name})"
 
-    def _add(self) -> None:
+    def _slot(self) -> str:
+        """The number of the bin in the block."""
         c, scope = self.c, self.c.scope
         slot = ""
         for axis in c.bins.axes:
-            extent = scope.nest.axis(axis).extent
             own = self.slots.get(axis)
             if own is None:  # a batch axis
                 own = f"static_cast<{'unsigned' if c.bins.capacity else 'index_t'}>({scope.names.user(axis)})"
-            slot = own if not slot else f"{_operand(slot)} * {scope.index(extent, 3)} + {own}"
+            extent = scope.index(scope.nest.axis(axis).extent, 3)
+            slot = own if not slot else f"{_operand(slot)} * {extent} + {own}"
+        return slot
+
+    def _add(self, slot: str) -> None:
+        c, scope = self.c, self.c.scope
         value = "1u" if c.bins.counter.size == 4 else "1ull"
         type_ = c.counter if c.bins.capacity else c.total_type
         if c.phase.found.weight is not None:

@@ -74,7 +74,7 @@ def _shared(c: CountScope) -> list[SharedView]:
     if c.bins.capacity:
         size = c.capacity
         if c.bins.copies is not None:
-            size = c.bins_name if c.bins.copies == 1 else f"{c.bins_name} * {c.copies}"
+            size = _slots(c)
         text = f"__shared__ {c.counter} {c.counters}[{size}];"
         found.append(SharedView(_shared_comment(c.bins), text))
     if c.bins.shares:
@@ -84,11 +84,12 @@ def _shared(c: CountScope) -> list[SharedView]:
 
 
 def _shared_comment(bins: Bins) -> str:
+    text = "The bins of the block, several copies side by side, so that fewer lanes meet."
     if bins.copies == 1:
-        return "The bins of the block."
+        text = "The bins of the block."
     if bins.copies == 32:
-        return "The bins of the block, a copy per lane: the bank is the lane's own, so lanes never meet."
-    return "The bins of the block, several copies side by side, so that fewer lanes meet."
+        text = "The bins of the block, a copy per lane: the bank is the lane's own, so lanes never meet."
+    return text + (" One more takes what belongs to none." if bins.spare else "")
 
 
 def _setup(c: CountScope) -> list[tuple[str, str]]:
@@ -105,7 +106,7 @@ def _setup(c: CountScope) -> list[tuple[str, str]]:
     if c.known_bins is None:
         lines.append((c.bins_name, f"const index_t {c.bins_name} = {scope.index(c.bins.count)};"))
     if c.bins.copies is None:
-        room = f"min(static_cast<int>({c.capacity} / {c.bins_name}), 32)"
+        room = f"min(static_cast<int>({c.capacity} / {c.slots}), 32)"
         lines.append((c.copies, f"const int {c.copies} = 1 << (31 - __clz({room}));"))
     if c.total != scope.index(c.length):
         lines.append((c.total, f"const index_t {c.total} = {scope.index(c.length)};"))
@@ -147,8 +148,12 @@ def _digits(c: CountScope, axes: tuple[str, ...], number: Expr) -> list[tuple[st
 
 
 def _clear(c: CountScope) -> ClearView:
-    count = c.bins_name if c.bins.copies == 1 else f"{c.bins_name} * {c.copies}"
-    return ClearView(("Clear the bins.",), c.number, c.thread, count, c.threads, c.counters)
+    return ClearView(("Clear the bins.",), c.number, c.thread, _slots(c), c.threads, c.counters)
+
+
+def _slots(c: CountScope) -> str:
+    """All counters of a block."""
+    return c.slots.strip("()") if c.bins.copies == 1 else f"{c.slots} * {c.copies}"
 
 
 def _count(c: CountScope) -> CountView:

@@ -107,7 +107,7 @@ def with_items(nest: Nest, found: Histogram, schedule: Schedule) -> Schedule:
 def inside_axes(nest: Nest, found: Histogram, target: Target) -> tuple[str, ...]:
     """Batch axes that memory has inside the elements and whose bins fit a block together."""
     bins, chosen = product(nest.axis(a.name).extent for a in found.bins).constant, []
-    room = most_counters(target, counter_bytes(found)) // bins if bins else _FEW
+    room = (most_counters(target, counter_bytes(found)) - 1) // bins if bins else _FEW
     for axis in faster_batch_axes(nest, found):
         extent = nest.axis(axis).extent.constant
         if extent is not None and 0 < extent <= room:
