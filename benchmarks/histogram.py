@@ -30,7 +30,8 @@ from tilegen.target import target
 
 TARGET = target("sm_" + cupy.cuda.Device(0).compute_capability)
 READ = cupy.RawKernel(
-    r"""extern "C" __global__ void __launch_bounds__(512) read(const uint4* __restrict__ x, long long n, unsigned* out) {
+    r"""extern "C" __global__ void __launch_bounds__(512)
+read(const uint4* __restrict__ x, long long n, unsigned* out) {
     unsigned found = 0;
     const long long step = (long long)gridDim.x * 512 * 4;
     for (long long i = (long long)blockIdx.x * 512 * 4 + threadIdx.x; i < n; i += step) {
@@ -112,8 +113,8 @@ ROWS = [
     bytes_row("runs of 64", image),
     bytes_row("ramp", lambda n: cupy.arange(n, dtype="i4").astype("u1")),
     Row(
-        "u8 64 bins, x // 4", "kernel hist(N) { in x: u8[N]; out h: i32[64]; h[b] = count[i](x[i] // 4 == b) }", {"N": N},
-        lambda s: {"x": uniform(0, 255, "u1", s["N"])}, lambda a: bins(a["x"] // 4, 64),
+        "u8 64 bins, x // 4", "kernel hist(N) { in x: u8[N]; out h: i32[64]; h[b] = count[i](x[i] // 4 == b) }",
+        {"N": N}, lambda s: {"x": uniform(0, 255, "u1", s["N"])}, lambda a: bins(a["x"] // 4, 64),
     ),
     Row(
         "u8 100 of 256 values", "kernel hist(N) { in x: u8[N]; out h: i32[100]; h[b] = count[i](x[i] == b) }", {"N": N},

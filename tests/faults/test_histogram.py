@@ -16,7 +16,9 @@ from tilegen.verify.inputs import default_fill, make_inputs
 from .test_mutations import Judgement, expected, program_of
 
 BYTES = "kernel hist(N) {\n    in x: u8[N]; out h: i32[256]\n    h[b] = count[i](x[i] == b)\n}\n"
-KEYS = "kernel hist(N) {\n    in x: i32[N]; out h: i32[100]\n    h[b] = count[i](x[i] == b) for b in 3..90\n}\n"
+KEYS = (
+    "kernel hist(N) {\n    in x: i32[N]; out h: i32[100]\n    h[b] = count[i](x[i] == b) for b in 3..90\n}\n"
+)
 STRIDES = BYTES.replace(
     "== b)\n", "== b)\n    schedule s { threads i = 32; vector 4; unroll i = 1; min_blocks 1 }\n"
 )
@@ -29,7 +31,11 @@ def judge(program: Program, source: str, n: int | None = None) -> Judgement:
     sizes = SIZES if n is None else {"N": n}
     kernel = program.kernel
     inputs = make_inputs(kernel, sizes, default_fill(kernel), 0)
-    initial = {} if "for b" not in kernel.span.source.text else {"h": expected(kernel, sizes, inputs)["h"].value * 0}
+    initial = (
+        {}
+        if "for b" not in kernel.span.source.text
+        else {"h": expected(kernel, sizes, inputs)["h"].value * 0}
+    )
     run = simulate_program(program, sizes, inputs, options=Options(initial=initial), source=source)
     return Judgement(source, run, compare(program, run, expected(kernel, sizes, inputs), inputs))
 

@@ -111,7 +111,10 @@ def test_left_to_the_general_reductions(body: str) -> None:
 
 def test_axes_of_an_image_are_walked_as_one_and_bins_stay_apart() -> None:
     nest = histogram_nest(
-        kernel_of("in x, y: u8[H, W]; out h: i32[4, 4]; h[a, b] = count[i, j](x[i, j] == a and y[i, j] == b)", "H, W")
+        kernel_of(
+            "in x, y: u8[H, W]; out h: i32[4, 4]; h[a, b] = count[i, j](x[i, j] == a and y[i, j] == b)",
+            "H, W",
+        )
     )
     assert [(a.name, str(a.extent)) for a in nest.axes] == [("a", "4"), ("b", "4"), ("ij", "H*W")]
     assert nest.reduced == ("ij",) and [a.name for a in nest.parallel] == ["a", "b"]

@@ -86,7 +86,9 @@ WIDE = [
 @pytest.mark.parametrize("ranges", ["", " for b in 3..90"])
 def test_keys_outside_the_bins_are_left_out(name: str, kind: Any, far: list[int], ranges: str) -> None:
     """A key cut to 32 bits, or compared with a sign it has not, would fall into a bin."""
-    program = program_of(f"kernel hist(N) {{ in x: {name}[N]; out h: i64[100]; h[b] = count[i](x[i] == b){ranges} }}")
+    program = program_of(
+        f"kernel hist(N) {{ in x: {name}[N]; out h: i64[100]; h[b] = count[i](x[i] == b){ranges} }}"
+    )
     x = keys(1001, 0, 99, kind)
     x[::7] = np.array(far, kind)[np.arange(len(x[::7])) % len(far)]
     inside = x[(x >= 0) & (x < 100)].astype(np.int64)
@@ -94,7 +96,7 @@ def test_keys_outside_the_bins_are_left_out(name: str, kind: Any, far: list[int]
     first, last = (3, 90) if ranges else (0, 100)
     found = run(program, {"x": x}, {"N": 1001}, initial={"h": np.full(100, -1)} if ranges else {})
     np.testing.assert_array_equal(found[first:last], wanted[first:last])
-    assert not ranges or (found[:3] == -1).all() and (found[90:] == -1).all()
+    assert not ranges or ((found[:3] == -1).all() and (found[90:] == -1).all())
 
 
 @pytest.mark.parametrize("bins", [1, 2, 31, 255, 382, 383, 1000, 5000, 12_271, 12_272, 20_000])
@@ -130,7 +132,9 @@ def test_a_sum_of_weights_wraps_as_its_type_does() -> None:
 
 @pytest.mark.parametrize("rows, columns", [(1, 1), (3, 33), (7, 640), (300, 5)])
 def test_a_histogram_per_row(rows: int, columns: int) -> None:
-    program = program_of("kernel hist(R, C) { in x: u8[R, C]; out h: i32[R, 16]; h[r, b] = count[j](x[r, j] == b) }")
+    program = program_of(
+        "kernel hist(R, C) { in x: u8[R, C]; out h: i32[R, 16]; h[r, b] = count[j](x[r, j] == b) }"
+    )
     x = keys(rows * columns, 0, 20, np.uint8).reshape(rows, columns)
     wanted = np.stack([np.bincount(r, minlength=21)[:16] for r in x])
     np.testing.assert_array_equal(run(program, {"x": x}, {"R": rows, "C": columns}), wanted)
@@ -198,7 +202,9 @@ def test_random_histograms(data: st.DataObject) -> None:
     kind = data.draw(st.sampled_from(["u8", "u16", "i32", "i64"]))
     bins = data.draw(st.integers(1, 700))
     threads = data.draw(st.sampled_from([32, 96, 256, 1024]))
-    width = data.draw(st.sampled_from([1, 2] + ([4] if kind != "i64" else []) + ([16] if kind == "u8" else [])))
+    width = data.draw(
+        st.sampled_from([1, 2] + ([4] if kind != "i64" else []) + ([16] if kind == "u8" else []))
+    )
     unroll = data.draw(st.sampled_from([1, 2, 5]))
     n = data.draw(st.one_of(st.integers(0, 100), st.integers(0, 9000)))
     vector = f"vector {width}; " if width > 1 else ""
