@@ -97,7 +97,11 @@ def run(*trials: Trial) -> list[dict[str, Array]]:
 def execute(ready: Sequence[Ready]) -> list[dict[str, Array]]:
     entries = tuple(dict.fromkeys(r.shape.entry for r in ready if r.shape is not None))
     sources = dict.fromkeys(r.program.source for r in ready)
-    compiled = compile_source("\n".join(sources), target=TARGET, entries=entries, want_cubin=False) if entries else None
+    compiled = (
+        compile_source("\n".join(sources), target=TARGET, entries=entries, want_cubin=False)
+        if entries
+        else None
+    )
     with pytest.MonkeyPatch.context() as patch:
         # No cubin, so nothing is known of registers; the trials do not ask.
         patch.setattr(Compiled, "resources_of", lambda *_: None)

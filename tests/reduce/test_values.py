@@ -24,7 +24,9 @@ EXTREMES = """kernel extremes[T: f32 | f16 | bf16 | f64](R, C) {
     at_high[i] = argmax[j](x[i, j]); at_low[i] = argmin[j](x[i, j])
     nans[i] = count[j](isnan(x[i, j]))
 }"""
-COLUMNS = EXTREMES.replace("[R];", "[C];").replace("i64[R]", "i64[C]").replace("[i]", "[j]").replace("[j](", "[i](")
+COLUMNS = (
+    EXTREMES.replace("[R];", "[C];").replace("i64[R]", "i64[C]").replace("[i]", "[j]").replace("[j](", "[i](")
+)
 POSITIONS = (0, 1, 15, 16, 31, 32, 63, 100, 127, 128, 254)
 
 
@@ -62,7 +64,8 @@ def test_of_equal_elements_the_first_whatever_their_type(types: int, dtype: str)
     x[5, 7:] = -np.inf
     sizes = {"R": 9, "C": 131}
     for outputs in run(
-        Trial(EXTREMES, sizes, {"x": x}, types=types), Trial(EXTREMES, sizes, {"x": x}, types=types, fitted=True)
+        Trial(EXTREMES, sizes, {"x": x}, types=types),
+        Trial(EXTREMES, sizes, {"x": x}, types=types, fitted=True),
     ):
         np.testing.assert_array_equal(outputs["at_high"], np.argmax(x.astype(np.float64), 1))
         np.testing.assert_array_equal(outputs["at_low"], np.argmin(x.astype(np.float64), 1))
@@ -91,7 +94,14 @@ def test_an_argmax_alone_compares_values_not_bits(types: int) -> None:
 def test_softmax_of_rows_with_infinities() -> None:
     inf, nan = np.inf, np.nan
     x = rows(
-        [[-inf] * 4, [1, 2, -inf, 0], [inf, 1, 1, 1], [1000, 1001, 999, -1000], [0, nan, 1, 2], [-inf, -inf, 3, -inf]]
+        [
+            [-inf] * 4,
+            [1, 2, -inf, 0],
+            [inf, 1, 1, 1],
+            [1000, 1001, 999, -1000],
+            [0, nan, 1, 2],
+            [-inf, -inf, 3, -inf],
+        ]
     )
     wanted = rows(
         [
@@ -149,7 +159,9 @@ def test_narrow_floats_are_summed_in_f32(types: int, fitted: bool) -> None:
     ones = np.ones(100_000, kind)
     ends = np.array([32000] * 4 + [-32000] * 4, kind)
     large = np.array([40000] * 3, kind)
-    found = run(*(Trial(NARROW, {"N": x.size}, {"x": x}, types=types, fitted=fitted) for x in (ones, ends, large)))
+    found = run(
+        *(Trial(NARROW, {"N": x.size}, {"x": x}, types=types, fitted=fitted) for x in (ones, ends, large))
+    )
     assert float(found[0]["s"]) == 100_000 and float(found[0]["m"]) == 1.0
     assert float(found[0]["r"]) == (np.inf if types == 0 else float(ml_dtypes.bfloat16(100_000)))
     assert float(found[1]["s"]) == 0 and float(found[1]["r"]) == 0
