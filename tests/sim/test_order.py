@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from tilegen.sim import Access, Space
@@ -130,6 +130,16 @@ def new_state() -> State:
     return state
 
 
+# What another block left in its own scope does not outlast an atomic of this one.
+ENDED = [
+    ("fence", {0}, Scope.CTA),
+    ("access", {64: 0}, Scope.CTA, FORMS[3]),
+    ("access", {1: 0}, Scope.CTA, FORMS[4]),
+    ("access", {0: 0}, Scope.CTA, FORMS[1]),
+]
+
+
+@example(operations=ENDED)
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(operations=st.lists(OPERATIONS, max_size=40))
 def test_the_graph_says_what_the_clocks_say(operations: list[tuple[Any, ...]]) -> None:

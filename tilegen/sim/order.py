@@ -138,6 +138,7 @@ class Order:
             fresh = first | ~near[place]
             lying = np.where(first & near[place], words.nodes[place][granules], 0)
             if not (left[place].any() or lying.any()):
+                words.nodes[place][granules] = 0
                 continue
             joined = self.releases.join(lying, left[place])
             after = self.releases.chain(joined, fresh)
