@@ -43,8 +43,8 @@ class Context(Bounds):
         # What the memory instruction at each position has counted, asked for at the end.
         self.counted: dict[int, Callable[[], list[AccessCounters]]] = {}
         self.checks = checks
-        # Stores and, where `watched`, atomics that changed something: a wait goes on until there is a new one.
-        self.writes = 0
+        # Stores and atomics, where `watched` only those that changed something: a wait goes on until there is one more.
+        self.writes = self.local_writes = 0
         self.watched = False
         self.step = 0
         self.step_pc: list[int] = [0]
