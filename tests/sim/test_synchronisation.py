@@ -13,6 +13,7 @@ from tilegen.sim import (
     Memory,
     Module,
     Report,
+    SimulationError,
     UnsupportedInstruction,
     load_module,
     simulate,
@@ -283,6 +284,28 @@ def test_many_flags_of_one_block(run: Run) -> None:
         *arguments,
     )
     assert FaultKind.GLOBAL_RACE in {fault.kind for fault in report.faults}
+
+
+def test_a_barrier_of_a_cluster_of_one_block(run: Run) -> None:
+    source = """extern "C" __global__ void k(int* out) {
+        __shared__ int s[64];
+        s[threadIdx.x] = threadIdx.x;
+        SYNC
+        out[blockIdx.x * 64 + threadIdx.x] = s[63 - threadIdx.x];
+    }"""
+    sync = 'asm volatile("barrier.cluster.arrive; barrier.cluster.wait;" ::: "memory");'
+    report, memory = run(source.replace("SYNC", sync), 3, 64, ("out", 768))
+    assert report.faults == ()
+    assert memory.read("a0").view(np.int32).tolist() == list(range(63, -1, -1)) * 3
+    # Unlike __syncthreads() it can be left half done.
+    report, _ = run(source.replace("SYNC", sync.replace(" barrier.cluster.wait;", "")), 3, 64, ("out", 768))
+    assert FaultKind.SHARED_RACE in {fault.kind for fault in report.faults}
+
+
+def test_clusters_of_a_size_that_the_launch_gives() -> None:
+    text = ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k()\n.explicitcluster\n{\nret;\n}"
+    with pytest.raises(SimulationError, match="size of its clusters"):
+        load_module(text)
 
 
 def test_clusters_in_the_ptx(cuda: Callable[..., Module]) -> None:
