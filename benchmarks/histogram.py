@@ -127,7 +127,8 @@ ROWS = [
     ),
     Row(
         "u8 joint 16 x 16",
-        "kernel hist(N) { in x, y: u8[N]; out h: i32[16, 16]; h[a, b] = count[i](x[i] // 16 == a and y[i] // 16 == b) }",
+        "kernel hist(N) { in x, y: u8[N]; out h: i32[16, 16]; "
+        "h[a, b] = count[i](x[i] // 16 == a and y[i] // 16 == b) }",
         {"N": N >> 1}, lambda s: {"x": uniform(0, 255, "u1", s["N"]), "y": uniform(0, 255, "u1", s["N"])},
         lambda a: bins((a["x"] // 16) * 16 + a["y"] // 16, 256).reshape(16, 16),
     ),
