@@ -581,7 +581,8 @@ cudaError_t drawdown_launch(
             if (error != cudaSuccess) {
                 return error;
             }
-            error = cudaMemsetAsync(scratch, 0, static_cast<size_t>(top_states_at + ((((N + 4095) / 4096 + 31) / 32 + (N + 4095) / 4096) * 8) / 256 * 256 + 256), stream);
+            error = cudaMemsetAsync(
+                scratch, 0, static_cast<size_t>(top_states_at + ((((N + 4095) / 4096 + 31) / 32 + (N + 4095) / 4096) * 8) / 256 * 256 + 256), stream);
             if (error == cudaSuccess) {
                 drawdown_kernels::drawdown_auto_long<int><<<static_cast<unsigned>(blocks), 256, 0, stream>>>(
                     x,
@@ -602,7 +603,8 @@ cudaError_t drawdown_launch(
         if (error != cudaSuccess) {
             return error;
         }
-        error = cudaMemsetAsync(scratch, 0, static_cast<size_t>(top_states_at + ((((N + 4095) / 4096 + 31) / 32 + (N + 4095) / 4096) * 8) / 256 * 256 + 256), stream);
+        error = cudaMemsetAsync(
+            scratch, 0, static_cast<size_t>(top_states_at + ((((N + 4095) / 4096 + 31) / 32 + (N + 4095) / 4096) * 8) / 256 * 256 + 256), stream);
         if (error == cudaSuccess) {
             drawdown_kernels::drawdown_auto_long<long long><<<static_cast<unsigned>(blocks), 256, 0, stream>>>(
                 x,
@@ -650,7 +652,8 @@ cudaError_t drawdown_launch(
             if (error != cudaSuccess) {
                 return error;
             }
-            error = cudaMemsetAsync(scratch, 0, static_cast<size_t>(top_states_at + ((((N + 4095) / 4096 + 31) / 32 + (N + 4095) / 4096) * 8) / 256 * 256 + 256), stream);
+            error = cudaMemsetAsync(
+                scratch, 0, static_cast<size_t>(top_states_at + ((((N + 4095) / 4096 + 31) / 32 + (N + 4095) / 4096) * 8) / 256 * 256 + 256), stream);
             if (error == cudaSuccess) {
                 drawdown_kernels::drawdown_auto_long_scalar<int><<<static_cast<unsigned>(blocks), 256, 0, stream>>>(
                     x,
@@ -671,7 +674,8 @@ cudaError_t drawdown_launch(
         if (error != cudaSuccess) {
             return error;
         }
-        error = cudaMemsetAsync(scratch, 0, static_cast<size_t>(top_states_at + ((((N + 4095) / 4096 + 31) / 32 + (N + 4095) / 4096) * 8) / 256 * 256 + 256), stream);
+        error = cudaMemsetAsync(
+            scratch, 0, static_cast<size_t>(top_states_at + ((((N + 4095) / 4096 + 31) / 32 + (N + 4095) / 4096) * 8) / 256 * 256 + 256), stream);
         if (error == cudaSuccess) {
             drawdown_kernels::drawdown_auto_long_scalar<long long><<<static_cast<unsigned>(blocks), 256, 0, stream>>>(
                 x,

@@ -245,7 +245,8 @@ cudaError_t total_launch(
             if (error != cudaSuccess) {
                 return error;
             }
-            error = cudaMemsetAsync(scratch, 0, static_cast<size_t>(tickets_at + 256), stream);
+            error = cudaMemsetAsync(
+                scratch, 0, static_cast<size_t>(tickets_at + 256), stream);
             if (error == cudaSuccess) {
                 total_kernels::total_auto<int><<<static_cast<unsigned>(blocks), 256, 0, stream>>>(
                     x,
@@ -266,7 +267,8 @@ cudaError_t total_launch(
         if (error != cudaSuccess) {
             return error;
         }
-        error = cudaMemsetAsync(scratch, 0, static_cast<size_t>(tickets_at + 256), stream);
+        error = cudaMemsetAsync(
+            scratch, 0, static_cast<size_t>(tickets_at + 256), stream);
         if (error == cudaSuccess) {
             total_kernels::total_auto<long long><<<static_cast<unsigned>(blocks), 256, 0, stream>>>(
                 x,
@@ -295,7 +297,8 @@ cudaError_t total_launch(
         if (error != cudaSuccess) {
             return error;
         }
-        error = cudaMemsetAsync(scratch, 0, static_cast<size_t>(tickets_at + 256), stream);
+        error = cudaMemsetAsync(
+            scratch, 0, static_cast<size_t>(tickets_at + 256), stream);
         if (error == cudaSuccess) {
             total_kernels::total_auto_scalar<int><<<static_cast<unsigned>(blocks), 256, 0, stream>>>(
                 x,
@@ -316,7 +319,8 @@ cudaError_t total_launch(
     if (error != cudaSuccess) {
         return error;
     }
-    error = cudaMemsetAsync(scratch, 0, static_cast<size_t>(tickets_at + 256), stream);
+    error = cudaMemsetAsync(
+        scratch, 0, static_cast<size_t>(tickets_at + 256), stream);
     if (error == cudaSuccess) {
         total_kernels::total_auto_scalar<long long><<<static_cast<unsigned>(blocks), 256, 0, stream>>>(
             x,
