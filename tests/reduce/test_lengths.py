@@ -47,10 +47,16 @@ def numbers(*shape: int) -> Array:
 
 def by_column(text: str) -> str:
     """The same over the other axis: `i` runs down a column, `j` across them."""
-    swapped = text.replace("[i, j]", "[@]").replace("[i]", "[?]").replace("[j](", "[i](").replace("[?]", "[j]")
-    return swapped.replace("[@]", "[i, j]").replace(": f64[R]", ": f64[C]").replace("[R];", "[C];").replace(
-        "bool[R]", "bool[C]"
-    ).replace("f32[R]\n", "f32[C]\n")
+    swapped = (
+        text.replace("[i, j]", "[@]").replace("[i]", "[?]").replace("[j](", "[i](").replace("[?]", "[j]")
+    )
+    return (
+        swapped.replace("[@]", "[i, j]")
+        .replace(": f64[R]", ": f64[C]")
+        .replace("[R];", "[C];")
+        .replace("bool[R]", "bool[C]")
+        .replace("f32[R]\n", "f32[C]\n")
+    )
 
 
 @pytest.mark.parametrize("types", range(4))
@@ -86,7 +92,8 @@ def test_programs_made_for_a_length(turned: bool) -> None:
     shapes = ((7, 1), (1, 3), (7, 32), (1, 33), (7, 1000), (1, 1023), (7, 1024), (1, 4097))
     arrays = [numbers(*((c, r) if turned else (r, c))) for r, c in shapes]
     trials = [
-        Trial(text, {"R": x.shape[0], "C": x.shape[1]}, {"x": x.astype(np.float32)}, fitted=True) for x in arrays
+        Trial(text, {"R": x.shape[0], "C": x.shape[1]}, {"x": x.astype(np.float32)}, fitted=True)
+        for x in arrays
     ]
     for x, outputs in zip(arrays, run(*trials), strict=True):
         axis = 0 if turned else 1

@@ -1,4 +1,4 @@
-"""Every operator over every placement of the reduced axes, in every layout: ranks 1 to 4, dense, turned, pitched, free."""
+"""Every operator over every placement of the reduced axes, ranks 1 to 4, in every layout: dense, turned, pitched, free."""
 
 from __future__ import annotations
 
@@ -91,7 +91,9 @@ def test_layouts(reduced: tuple[int, ...]) -> None:
 def test_layouts_of_what_is_written() -> None:
     row = "kernel t(R, C) {{ in x: f32[R, C]; out y: f32[R, C] {0}; y[i, j] = x[i, j] - mean[k](x[i, k]) }}"
     result = "kernel t(R, C) {{ in x: f32[R, C]; out s: f32[R] {0}; s[i] = sum[j](x[i, j]) }}"
-    turned = "kernel t(R, C) {{ in x: f32[R, C]; out y: f32[C, R] {0}; y[j, i] = x[i, j] - mean[k](x[i, k]) }}"
+    turned = (
+        "kernel t(R, C) {{ in x: f32[R, C]; out y: f32[C, R] {0}; y[j, i] = x[i, j] - mean[k](x[i, k]) }}"
+    )
     trials = []
     for clauses, strides in LAYOUTS.values():
         if strides is None or 0 not in strides:

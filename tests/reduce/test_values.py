@@ -11,7 +11,7 @@ from tilegen.check import call_problems, check
 from tilegen.numpy_types import Array
 from tilegen.parse import parse, source_from_text
 
-from .harness import Trial, run
+from .harness import Trial, prepare, program_of, run, simulate
 
 SOFTMAX = """kernel softmax(R, C) {
     in x: f32[R, C]; out y: f32[R, C]
@@ -24,7 +24,9 @@ EXTREMES = """kernel extremes[T: f32 | f16 | bf16 | f64](R, C) {
     at_high[i] = argmax[j](x[i, j]); at_low[i] = argmin[j](x[i, j])
     nans[i] = count[j](isnan(x[i, j]))
 }"""
-COLUMNS = EXTREMES.replace("[R];", "[C];").replace("i64[R]", "i64[C]").replace("[i]", "[j]").replace("[j](", "[i](")
+COLUMNS = (
+    EXTREMES.replace("[R];", "[C];").replace("i64[R]", "i64[C]").replace("[i]", "[j]").replace("[j](", "[i](")
+)
 POSITIONS = (0, 1, 15, 16, 31, 32, 63, 100, 127, 128, 254)
 
 
@@ -62,7 +64,8 @@ def test_of_equal_elements_the_first_whatever_their_type(types: int, dtype: str)
     x[5, 7:] = -np.inf
     sizes = {"R": 9, "C": 131}
     for outputs in run(
-        Trial(EXTREMES, sizes, {"x": x}, types=types), Trial(EXTREMES, sizes, {"x": x}, types=types, fitted=True)
+        Trial(EXTREMES, sizes, {"x": x}, types=types),
+        Trial(EXTREMES, sizes, {"x": x}, types=types, fitted=True),
     ):
         np.testing.assert_array_equal(outputs["at_high"], np.argmax(x.astype(np.float64), 1))
         np.testing.assert_array_equal(outputs["at_low"], np.argmin(x.astype(np.float64), 1))
@@ -91,7 +94,14 @@ def test_an_argmax_alone_compares_values_not_bits(types: int) -> None:
 def test_softmax_of_rows_with_infinities() -> None:
     inf, nan = np.inf, np.nan
     x = rows(
-        [[-inf] * 4, [1, 2, -inf, 0], [inf, 1, 1, 1], [1000, 1001, 999, -1000], [0, nan, 1, 2], [-inf, -inf, 3, -inf]]
+        [
+            [-inf] * 4,
+            [1, 2, -inf, 0],
+            [inf, 1, 1, 1],
+            [1000, 1001, 999, -1000],
+            [0, nan, 1, 2],
+            [-inf, -inf, 3, -inf],
+        ]
     )
     wanted = rows(
         [
@@ -149,7 +159,9 @@ def test_narrow_floats_are_summed_in_f32(types: int, fitted: bool) -> None:
     ones = np.ones(100_000, kind)
     ends = np.array([32000] * 4 + [-32000] * 4, kind)
     large = np.array([40000] * 3, kind)
-    found = run(*(Trial(NARROW, {"N": x.size}, {"x": x}, types=types, fitted=fitted) for x in (ones, ends, large)))
+    found = run(
+        *(Trial(NARROW, {"N": x.size}, {"x": x}, types=types, fitted=fitted) for x in (ones, ends, large))
+    )
     assert float(found[0]["s"]) == 100_000 and float(found[0]["m"]) == 1.0
     assert float(found[0]["r"]) == (np.inf if types == 0 else float(ml_dtypes.bfloat16(100_000)))
     assert float(found[1]["s"]) == 0 and float(found[1]["r"]) == 0
@@ -246,3 +258,56 @@ def test_nothing_has_no_extreme_and_no_mean(operator: str) -> None:
     # No rows: nothing to reduce, and no problem.
     (outputs,) = run(Trial(text, {"R": 0, "C": 3}))
     assert outputs["y"].shape == (0,)
+
+
+def test_a_division_by_a_result_rounds_as_a_division() -> None:
+    """What is divided by is one for the whole row, so its inverse is; a quotient is rounded once all the same."""
+    by_max = """kernel scaled(R, C) {
+        in x: f32[R, C]; out y: f32[R, C]
+        y[i, j] = x[i, j] / max[k](x[i, k])
+    }"""
+    other = "kernel ratio(R, C) { in x, d: f32[R, C]; out y: f32[R, C]; y[i, j] = x[i, j] / max[k](d[i, k]) }"
+    draw = np.random.default_rng(5)
+    x = (draw.uniform(1, 4, (100, 500)) * 2.0 ** draw.integers(-140, 120, (100, 1))).astype(np.float32)
+    special = [0.0, -0.0, 1, -1, np.inf, -np.inf, np.nan, 1e-45, 1e-38, 3e38, 1e-20, 1e20, -7, 2e30, 5e-8]
+    d, n = np.meshgrid(np.array(special, np.float32), np.array(special, np.float32), indexing="ij")
+    first, second = run(
+        Trial(by_max, {"R": 100, "C": 500}, {"x": x}),
+        Trial(other, {"R": len(special), "C": len(special)}, {"x": n.copy(), "d": d.copy()}),
+    )
+    np.testing.assert_array_equal(first["y"], x / x.max(1, keepdims=True))
+    with np.errstate(all="ignore"):
+        np.testing.assert_array_equal(second["y"], n / d)
+
+
+WIDE = {
+    "parts": "kernel s(N) { in x: f32[N]; out y: f32[]; out at: i64[]; y[] = sum[i](x[i]); at[] = argmax[i](x[i]) }",
+    "rows": EXTREMES,
+    "softmax": SOFTMAX,
+}
+
+
+@pytest.mark.parametrize("name", WIDE)
+def test_wide_indices_give_the_same_bits(name: str) -> None:
+    sizes = {"N": 5000} if name == "parts" else {"R": 3, "C": 77}
+    trial = Trial(WIDE[name], sizes)
+    program = program_of(trial, "wide")
+    ready = prepare(trial, program)
+    kinds = [simulate(ready, index=index) for index in ("int", "long long")]
+    assert [run.shape.index for run in kinds if run.shape is not None] == ["int", "long long"]
+    assert not kinds[0].faults and not kinds[1].faults
+    for output, values in kinds[0].outputs.items():
+        assert values.tobytes() == kinds[1].outputs[output].tobytes()
+
+
+@pytest.mark.parametrize("text", [SOFTMAX, EXTREMES, WIDE["parts"]], ids=["softmax", "extremes", "parts"])
+def test_the_same_bits_on_two_runs_and_from_any_address(text: str) -> None:
+    sizes = {"N": 20_000} if "(N)" in text else {"R": 5, "C": 300}
+    found = run(
+        Trial(text, sizes),
+        Trial(text, sizes),
+        Trial(text, sizes, fitted=True),
+        Trial(text, sizes, fitted=True),
+    )
+    for one, two in (found[:2], found[2:]):
+        assert all(one[name].tobytes() == two[name].tobytes() for name in one)

@@ -63,7 +63,9 @@ def test_a2_a_tall_image_is_one_grid_dimension(program: Callable[..., Program]) 
         made.shape({"H": 2**45, "W": 3}, {}, dict.fromkeys("awb", 1 << 33))
 
 
-def test_a8_every_kernel_declares_how_many_threads_it_is_launched_with(program: Callable[..., Program]) -> None:
+def test_a8_every_kernel_declares_how_many_threads_it_is_launched_with(
+    program: Callable[..., Program],
+) -> None:
     made = program(of_type(FUSED, "f64").replace("f32(", "f64(")[:-1] + "schedule s { threads j = 1024 }\n}")
     for number, plan in enumerate(made.plans):
         kernel = made.rendered.entry(number, "int").split("::")[1].split("<")[0]
@@ -129,7 +131,9 @@ def test_e4_a_bias_of_stride_zero(run: Run) -> None:
         y[i, j] = x[i, j] - max[k](x[i, k]) + bias[j]
     }"""
     x = normal((5, 64))
-    found = run(text, {"R": 5, "C": 64}, {"x": x, "bias": np.full(64, 2.5, np.float32)}, strides={"bias": (0,)})
+    found = run(
+        text, {"R": 5, "C": 64}, {"x": x, "bias": np.full(64, 2.5, np.float32)}, strides={"bias": (0,)}
+    )
     np.testing.assert_allclose(found.outputs["y"], x - x.max(1, keepdims=True) + 2.5, rtol=1e-6, atol=1e-6)
 
 
@@ -152,7 +156,9 @@ def test_l1_a_product_over_nothing(run: Run) -> None:
     assert (zero.outputs["c"] == 0).all()
     c = np.full((3, 4), 7, np.float32)
     added = run(
-        text.format(role="inout", value="sum[k](a[i, k] * b[k, j]) + c[i, j]"), sizes, {"a": a, "b": b, "c": c}
+        text.format(role="inout", value="sum[k](a[i, k] * b[k, j]) + c[i, j]"),
+        sizes,
+        {"a": a, "b": b, "c": c},
     )
     assert (added.outputs["c"] == 7).all()
 
@@ -163,7 +169,11 @@ def test_l1_a_product_over_nothing(run: Run) -> None:
 @pytest.mark.parametrize("n", [1, 31, 33, 100, 255, 257])
 def test_g1_a_block_larger_than_what_it_reduces(run: Run, n: int) -> None:
     x = np.arange(n, dtype=np.float32)
-    found = run("kernel s(N) { in x: f32[N]; out y: f32[]; y[] = sum[i](x[i]); schedule s { threads i = 256 } }", {"N": n}, {"x": x})
+    found = run(
+        "kernel s(N) { in x: f32[N]; out y: f32[]; y[] = sum[i](x[i]); schedule s { threads i = 256 } }",
+        {"N": n},
+        {"x": x},
+    )
     assert float(found.outputs["y"]) == n * (n - 1) / 2
 
 
@@ -240,13 +250,20 @@ def test_h7_blocks_leave_their_parts_in_places_of_their_own(program: Callable[..
     """No float is added by an atomic instruction: which block comes first would change the sum."""
     made = program("kernel s(N) { in x: f32[N]; out y: f32[]; y[] = sum[i](x[i]) }")
     assert made.source.count("atomicAdd(") == len(made.plans)
-    assert all(f"atomicAdd({scratch.name}" in made.source for p in made.plans for scratch in p.scratch if scratch.zeroed)
+    assert all(
+        f"atomicAdd({scratch.name}" in made.source
+        for p in made.plans
+        for scratch in p.scratch
+        if scratch.zeroed
+    )
 
 
 # J: rows
 
 
-@pytest.mark.parametrize("dtype, shape", [("bf16", (4, 32768)), ("f16", (4, 32768)), ("f32", (2, 16384)), ("f32", (1, 102400))])
+@pytest.mark.parametrize(
+    "dtype, shape", [("bf16", (4, 32768)), ("f16", (4, 32768)), ("f32", (2, 16384)), ("f32", (1, 102400))]
+)
 def test_j3_long_rows(run: Run, dtype: str, shape: tuple[int, int]) -> None:
     kind = {"bf16": ml_dtypes.bfloat16, "f16": np.float16, "f32": np.float32}[dtype]
     x = normal(shape).astype(kind)
@@ -254,7 +271,9 @@ def test_j3_long_rows(run: Run, dtype: str, shape: tuple[int, int]) -> None:
     y = found.outputs["y"].astype(np.float64)
     half = {"bf16": 2.0**-8, "f16": 2.0**-11, "f32": 2.0**-24}[dtype]
     # exp in f32, a sum of C positive terms, a division, the rounding of the store, and f16's spacing below 2^-14.
-    bound = softmax(x) * (half + (16 + math.log2(shape[1]) * 4) * 2.0**-23) + (2.0**-25 if dtype == "f16" else 0)
+    bound = softmax(x) * (half + (16 + math.log2(shape[1]) * 4) * 2.0**-23) + (
+        2.0**-25 if dtype == "f16" else 0
+    )
     assert (np.abs(y - softmax(x)) <= bound).all()
 
 
@@ -280,7 +299,9 @@ def test_j5_vectors_are_chosen_only_where_rows_hold_whole_ones() -> None:
     family = check(parse(source_from_text(of_type(FUSED, "f16")))).kernels[0]
     made = build(family.kernels[0], None, target("sm_90"))
     for columns in (1023, 33, 1, 320, 1024):
-        shape = made.shape({"R": 2, "C": columns}, {}, dict.fromkeys(("x", "r", "gamma", "beta", "y"), 1 << 33))
+        shape = made.shape(
+            {"R": 2, "C": columns}, {}, dict.fromkeys(("x", "r", "gamma", "beta", "y"), 1 << 33)
+        )
         assert shape is not None
         width = made.plans[shape.plan].schedule.item_width
         assert columns % width == 0 and (width > 1) == (columns % 8 == 0)
