@@ -14,26 +14,20 @@ struct __align__(8) f16x4 {
     __half lane[4];
 };
 
-// A divisor that many values share, times a power of two that keeps its inverse in the range of a float.
+// A divisor that many values share: its inverse, and a power of two that keeps the inverse in the range of a float.
 struct Divisor {
-    float value;
     float inverse;
     float scale;
 };
 static __device__ __forceinline__ Divisor divisor(float value)
 {
     const float size = fabsf(value);
-    const float scale = size < 1e-7f ? 16777216.0f : (size > 1e30f ? 5.9604644775390625e-8f : 1.0f);
-    return Divisor{value * scale, 1.0f / (value * scale), scale};
+    const float scale = size < 1e-36f ? 18446744073709551616.0f : (size > 1e36f ? 5.4210108624275222e-20f : 1.0f);
+    return Divisor{1.0f / (value * scale), scale};
 }
-// x / by, rounded as a division rounds: the product with the inverse and a correction by what is left over, which is not
-// a number where one of them is infinite (Markstein 1990).
 static __device__ __forceinline__ float quotient(float x, const Divisor& by)
 {
-    const float scaled = x * by.scale;
-    const float near = scaled * by.inverse;
-    const float exact = fmaf(fmaf(-near, by.value, scaled), by.inverse, near);
-    return fabsf(exact) > 0.0f ? exact : near;
+    return x * by.inverse * by.scale;
 }
 
 // The larger one; NaN if either is NaN.
