@@ -9,7 +9,7 @@ from dataclasses import dataclass
 @dataclass(frozen=True, slots=True)
 class Row:
     """`goal`: share of a copy of as many bytes; None where none was set. `torch`, `cupy`: expressions of the inputs by
-    name. `type`: the choice of the type parameter `T`."""
+    name. `type`: the choice of the type parameter `T`. `equal`: all elements of the inputs are one."""
 
     name: str
     spec: str
@@ -18,6 +18,7 @@ class Row:
     goal: float | None = None
     type: str | None = None
     cupy: str | None = None
+    equal: bool = False
 
     def named(self, words: Sequence[str]) -> bool:
         """Whether one of the words is part of the name; none means every row."""
@@ -50,6 +51,13 @@ GELU = """kernel gelu_residual_layernorm[T: f32 | bf16](R, C, eps: f32 = 1e-5) {
     let var[i] = mean[j]((h[i, j] - mu[i]) ** 2)
     y[i, j] = (h[i, j] - mu[i]) * rsqrt(var[i] + eps) * gamma[j] + beta[j]
 }"""
+CUMSUM = "kernel cumsum(N) { in x: f32[N]; out y: f32[N]; y[i] = sum[k in 0..=i](x[k]) }"
+ROW_CUMSUM = (
+    "kernel row_cumsum(R, C) { in x: f32[R, C]; out y: f32[R, C]; y[i, j] = sum[k in 0..=j](x[i, k]) }"
+)
+HISTOGRAM = "kernel histogram(N) { in x: u8[N]; out h: i32[256]; h[b] = count[i](x[i] == b) }"
+_BINCOUNT = "torch.bincount(x, minlength=256)"
+_CUPY_BINCOUNT = "cupy.bincount(x, minlength=256)"
 _SOFTMAX = "torch.softmax(x, 1)"
 _LAYERNORM = "F.layer_norm(x, (x.shape[1],), gamma, beta, 1e-5)"
 _RMSNORM = "F.rms_norm(x, (x.shape[1],), gamma, 1e-5)"
@@ -83,5 +91,18 @@ ROWS = (
     *(
         Row(f"row sum f32 {rows} x {columns}", ROW, _rows(rows, columns), "x.sum(1)", None, cupy="x.sum(1)")
         for columns, rows in ((64, 2**22), (768, 349525), (131072, 2048))
+    ),
+    Row("cumsum f32 2^29", CUMSUM, {"N": 2**29}, "torch.cumsum(x, 0)", 0.85, cupy="cupy.cumsum(x)"),
+    Row("row cumsum f32 131072 x 4096", ROW_CUMSUM, _rows(131072, 4096), "torch.cumsum(x, 1)", 0.95),
+    # Goals are shares of the read-only rate, 1.03 of a copy's.
+    Row("histogram u8 2^30", HISTOGRAM, {"N": 2**30}, _BINCOUNT, 0.875, cupy=_CUPY_BINCOUNT),
+    Row(
+        "histogram u8 2^30, all equal",
+        HISTOGRAM,
+        {"N": 2**30},
+        _BINCOUNT,
+        0.515,
+        cupy=_CUPY_BINCOUNT,
+        equal=True,
     ),
 )

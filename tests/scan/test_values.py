@@ -131,7 +131,9 @@ FORMS = {
     "y[i, j] = sum[k in 0..=j](x[i, k - 1] + x[i, k + 2])",
     "factor of a row": "in w: f32[R]; " + XY + "y[i, j] = w[i] * sum[k in 0..=j](x[i, k] / w[i])",
     "factor of a column": "in w: f32[C]; " + XY + "y[i, j] = sum[k in 0..=j](x[i, k] * w[k]) - w[j]",
-    "condition": "in m: f32[R, C]; " + XY + "y[i, j] = sum[k in 0..=j](where(m[i, k] > 0.0, x[i, k]**2, 0.0))",
+    "condition": "in m: f32[R, C]; "
+    + XY
+    + "y[i, j] = sum[k in 0..=j](where(m[i, k] > 0.0, x[i, k]**2, 0.0))",
     "guarded read": XY + "y[i, j] = sum[k in 0..=j](where(k > 0, x[i, k - 1], 0.0))",
     "positions": XY + "y[i, j] = sum[k in 0..=j](x[i, k] * f32(k - i)) + f32(j)",
     "no read": "in x: f32[R, C]; out y: i64[R, C]; y[i, j] = sum[k in 0..=j](k * k)",

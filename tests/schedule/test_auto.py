@@ -65,3 +65,22 @@ def test_a_tile_of_64_kib_moves_bytes_where_they_belong() -> None:
     x = np.random.default_rng(0).integers(-128, 128, (512, 272)).astype(np.int8)
     kernel = tilegen.loads(text).kernel("transpose").schedule("big")
     np.testing.assert_array_equal(kernel(x), x.T)
+
+
+def test_single_elements_over_a_short_axis_are_loaded_in_six_steps_where_that_moves_little_more() -> None:
+    """A step of a tile that does not divide among the threads has a condition, and there are seven predicates."""
+    text = "kernel k(A, B, C) { in x: f32[A, B, C]; out y: f32[A, C, B]; y[a, c, b] = x[a, b, c] }"
+    program = fitted(text, {"A": 512, "B": 4097, "C": 33})
+    assert dict(program.schedule.tile) == {"b": 64, "c": 33}
+    assert -(-64 * 33 // program.plans[0].threads) == 6
+
+
+def test_short_axes_leave_enough_blocks_for_a_short_tail() -> None:
+    text = (
+        "kernel k(A, B, C, D, E, F) { in x: f32[A, B, C, D, E, F]; out y: f32[F, D, B, A, C, E];"
+        " y[f, d, b, a, c, e] = x[a, b, c, d, e, f] }"
+    )
+    sizes = {"A": 7, "B": 11, "C": 13, "D": 17, "E": 19, "F": 23}
+    program = fitted(text, sizes)
+    shape = program.shape(sizes, {}, {"x": 1 << 20, "y": 1 << 20})
+    assert shape is not None and shape.blocks > 16 * 132

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from tilegen.algebra import symbols
 from tilegen.nest.family import reductions_of
@@ -61,8 +62,27 @@ def _row_names(nest: Nest, reduced: set[str]) -> set[str]:
     return {n for n, value in nest.axis_values.items() if symbols(value) & reduced} | reduced
 
 
+class _Same:
+    """A nest as the key of a cache: equal to itself alone, so that nothing of it is compared."""
+
+    def __init__(self, nest: Nest) -> None:
+        self.nest = nest
+
+    def __hash__(self) -> int:
+        return id(self.nest)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and other.nest is self.nest
+
+
 def passes(nest: Nest, whole: bool) -> tuple[Pass, ...]:
     """The walks in order. `whole`: threads keep their part of a row between walks."""
+    return _passes(_Same(nest), whole)
+
+
+@lru_cache(maxsize=16)
+def _passes(same: _Same, whole: bool) -> tuple[Pass, ...]:
+    nest = same.nest
     moving = frozenset(_row_names(nest, set(nest.reduced)))
     found = reductions_of(s.value for s in nest.stores)
     work: list[tuple[int, int, tuple[Reduce, ...], tuple[Store, ...]]] = []

@@ -8,6 +8,7 @@ from tilegen.algebra import Expr, ceil_div, expr, minimum, sym
 from tilegen.diagnostics import SpecError
 from tilegen.dtypes import I64, U32, DType, Struct
 from tilegen.nest.affine import Run, step_along
+from tilegen.nest.build import reads_of
 from tilegen.nest.model import Access, Nest
 from tilegen.nest.passes import Pass, passes, point_stores
 from tilegen.nest.rows import fast_axis, row_count, row_length
@@ -17,6 +18,7 @@ from tilegen.plan.model import (
     PARTS,
     ROWS,
     AtMost,
+    Barrier,
     Combine,
     Condition,
     Phase,
@@ -56,6 +58,8 @@ def plan_reduce(nest: Nest, schedule: Schedule, target: Target, name: str) -> Pl
     if once:
         accesses = [s.access for s in once]
         widths = _along(nest, schedule, accesses, runs[0]) if rows.across else ()
+        if _written_while_read(nest, phases[-1], accesses):
+            phases.append(Barrier())
         phases.append(PointStores(once, _lanes(runs[0] if rows.across else None), widths))
     require_along(nest, schedule, phases)
     parts = parts_of(nest, rows, schedule.item_width)
@@ -81,6 +85,15 @@ def plan_reduce(nest: Nest, schedule: Schedule, target: Target, name: str) -> Pl
         fits_i32=_fits_i32(nest),
         scratch=_scratch(nest, phases, parts, total, blocks) if parts is not None else (),
     )
+
+
+def _written_while_read(nest: Nest, last: Phase, written: Sequence[Access]) -> bool:
+    """Whether threads of a row may still read what the first of them is about to write: nothing after the last walk has
+    made them wait."""
+    if not isinstance(last, Walk):
+        return False
+    read = {nest.loads[value].pointer for root in last.step.roots for value in reads_of(root)}
+    return any(a.pointer in read for a in written)
 
 
 def parts_of(nest: Nest, rows: Rows, vector: int) -> Expr | None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from tilegen.algebra import ZERO
 from tilegen.dtypes import BOOL
 from tilegen.nest.rows import row_count
 from tilegen.plan.combine import ARGUMENTS
 from tilegen.plan.model import Combine
 from tilegen.plan.reduce import components, scratch_name
-from tilegen.render.operators import accumulator_ctype, identity_text, operator_name
+from tilegen.render.operators import NO_INDEX, accumulator_ctype, identity_text, operator_name
 from tilegen.render.rows import RowScope
 from tilegen.render.view import CombineView, SharedView
 from tilegen.spec import Reduce, Reduction
@@ -39,11 +40,7 @@ def result_text(rows: RowScope, node: Reduce) -> str:
     place = rows.at_lane(rows.result(node))
     if node.op not in ARGUMENTS:
         return place
-    return (
-        f"{place}.index"
-        if node.dtype.size == 8
-        else f"static_cast<{rows.types.value(node.dtype)}>({place}.index)"
-    )
+    return f"static_cast<{rows.types.value(node.dtype)}>({place}.index)"
 
 
 def _joined(*parts: list[list[str]]) -> list[list[str]]:
@@ -184,6 +181,8 @@ def _share(rows: RowScope, reductions: tuple[Reduce, ...]) -> list[list[str]]:
             f"__ldcg(&{place(number, part, other)})" + (" != 0" if dtype == BOOL else "")
             for part, dtype in names
         ]
+        if node.op in ARGUMENTS:
+            loads[1] = f"static_cast<index_t>({loads[1]})"
         ctype = accumulator_ctype(node, rows.types, rows.helpers)
         taken = f"{ctype}{{{', '.join(loads)}}}" if node.op in ARGUMENTS else loads[0]
         read.append(f"{at} = {operator}::of({at}, {taken});")
@@ -216,7 +215,11 @@ def _when(conditions: list[str], lines: list[str]) -> list[str]:
 
 
 def _finish(rows: RowScope, node: Reduce) -> list[str]:
-    """A mean is its sum divided by the number of elements."""
+    """A mean is its sum divided by the number of elements; an arg-reduction that nothing won is at the first one."""
+    if node.op in ARGUMENTS:
+        at = rows.at_lane(rows.result(node))
+        first = rows.scope.index(rows.scope.in_nest(node.axes[0].lower if len(node.axes) == 1 else ZERO))
+        return rows.each_lane([f"{at}.index = {at}.index == {NO_INDEX} ? {first} : {at}.index;"])
     if node.op is not Reduction.MEAN:
         return []
     count = None

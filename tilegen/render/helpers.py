@@ -9,6 +9,7 @@ _NEEDS = {
     "reflect": ("floor_mod",),
     "Maximum": ("maximum",),
     "Minimum": ("minimum",),
+    "gelu": ("maximum",),
     "FirstGreatest": ("Indexed",),
     "FirstLeast": ("Indexed",),
     "exchange_indexed": ("Indexed", "exchange"),

@@ -18,7 +18,7 @@ _OPERATORS = {
     Reduction.ARGMIN: "FirstLeast",
 }
 # No index of an element: greater than all of them, so that it never wins a tie.
-_NO_INDEX = "0x7fffffffffffffffll"
+NO_INDEX = "static_cast<index_t>(0x7fffffff)"
 
 
 def operator_name(node: Reduce, helpers: set[str]) -> str:
@@ -32,7 +32,7 @@ def accumulator_ctype(node: Reduce, types: TypeNames, helpers: set[str]) -> str:
     ctype = types.value(accumulator_type(node))
     if node.op in ARGUMENTS:
         helpers.add("Indexed")
-        return f"Indexed<{ctype}>"
+        return f"Indexed<{ctype}, index_t>"
     return ctype
 
 
@@ -40,7 +40,7 @@ def identity_text(node: Reduce, types: TypeNames, helpers: set[str]) -> str:
     dtype = accumulator_type(node)
     text = literal(identity(node.op, dtype), dtype, types)[0]
     if node.op in ARGUMENTS:
-        return f"{accumulator_ctype(node, types, helpers)}{{{text}, {_NO_INDEX}}}"
+        return f"{accumulator_ctype(node, types, helpers)}{{{text}, {NO_INDEX}}}"
     return text
 
 

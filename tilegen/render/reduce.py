@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from tilegen.plan.model import Combine, PointStores, Walk
+from tilegen.plan.model import Barrier, Combine, PointStores, Walk
 from tilegen.render.combine import view_combine
 from tilegen.render.rows import RowScope
 from tilegen.render.scope import KernelScope
-from tilegen.render.view import BodyView, OnceView, PhaseView
+from tilegen.render.view import BarrierView, BodyView, OnceView, PhaseView
 from tilegen.render.walk import view_once, view_walk
 
 
@@ -25,6 +25,8 @@ def view_reduce(scope: KernelScope) -> BodyView:
                 phases.append(view_walk(rows, phase, later))
             case Combine():
                 phases.append(view_combine(rows, phase))
+            case Barrier():
+                phases.append(_barrier(rows))
             case PointStores():
                 phases.append(view_once(rows, phase))
             case _:
@@ -36,6 +38,14 @@ def view_reduce(scope: KernelScope) -> BodyView:
         setup=tuple(rows.setup()),
         phases=tuple(phases),
     )
+
+
+def _barrier(rows: RowScope) -> PhaseView:
+    """All threads of a row have read what is written next."""
+    if rows.rows.cluster == 1:
+        return BarrierView()
+    comment = "Every block of the cluster has read what is written next."
+    return OnceView((comment,), "", ("cluster_arrive();", "cluster_wait();"))
 
 
 def _extent(rows: RowScope) -> str:

@@ -78,7 +78,7 @@ def _term(names: ScanScope, body: ItemBody, t: Total) -> list[str]:
     lines = [*body.definitions, *printer.lines]
     body.definitions = []
     if carrier.op in ARGUMENTS:
-        text = f"{t.ctype}{{{text}, static_cast<long long>({_position(names)})}}"
+        text = f"{t.ctype}{{{text}, static_cast<index_t>({_position(names)})}}"
     place, inside = f"{t.term}{names.at_step}{names.at_lane}", names.within(carrier.first, carrier.limit)
     line = carrier.node.span.line
     if not inside:
@@ -202,6 +202,7 @@ def look_back_part(names: ScanScope, totals: list[Total]) -> PartView:
     scope, lines = names.scope, list[str]()
     scope.file.helpers.add("look_back")
     tiles = names.count(names.spread.axis)
+    states, before = scope.names.user("@states", "states"), scope.names.user("@earlier", "before")
     for number, t in enumerate(totals):
         names.shared.append(
             SharedView(
@@ -209,13 +210,13 @@ def look_back_part(names: ScanScope, totals: list[Total]) -> PartView:
             )
         )
         found = (
-            f"look_back<{t.operator}>(states, static_cast<int>({tiles}), {names.number}, {names.lane}, "
+            f"look_back<{t.operator}>({states}, static_cast<int>({tiles}), {names.number}, {names.lane}, "
             f"{t.tile}, {t.identity})"
         )
         body = [
-            f"const {_states_type(names, t)} states{{{_states_places(names, t)}}};",
-            *wrapped(f"const {t.ctype} before = {found};", None),
-            *guarded(f"{names.lane} == 0", [f"{t.ahead} = before;"]),
+            f"const {_states_type(names, t)} {states}{{{_states_places(names, t)}}};",
+            *wrapped(f"const {t.ctype} {before} = {found};", None),
+            *guarded(f"{names.lane} == 0", [f"{t.ahead} = {before};"]),
         ]
         lines += guarded(f"{names.part} == {number % names.spread.warps}", body)
     lines.append("__syncthreads();")

@@ -16,7 +16,7 @@ from tilegen.nest.model import Access, Nest
 from tilegen.nest.passes import row_stores, walked_again
 from tilegen.nest.rows import fast_axis, main_access, row_count, row_length
 from tilegen.schedule.model import Rows, Schedule
-from tilegen.schedule.row_costs import per_element, per_thread, registers, row_bytes
+from tilegen.schedule.row_costs import RowCosts, row_costs
 from tilegen.target import Target
 
 _VECTOR_BYTES = 16
@@ -44,7 +44,7 @@ def reduce_schedules(
 ) -> tuple[Schedule, ...]:
     """The schedules a launcher chooses from, in order of preference; one where `sizes` are known, and then one that
     takes any."""
-    chooser = _Chooser(nest, target, dict(sizes or {}))
+    chooser = _Chooser(nest, target, dict(sizes or {}), row_costs(nest))
     if sizes is not None:
         return (chooser.fitted(),)
     return tuple(chooser.general())
@@ -60,6 +60,7 @@ class _Chooser:
     nest: Nest
     target: Target
     sizes: Mapping[str, int]
+    costs: RowCosts
 
     def known(self, value: Expr) -> int | None:
         return int(evaluate(value, self.sizes)) if symbols(value) <= self.sizes.keys() else None
@@ -137,16 +138,17 @@ class _Chooser:
     def _unfit(self, along: int, cluster: int, items: int, width: int, vectors: int) -> tuple[float, ...]:
         """What speaks against so many threads, most important first."""
         threads = along * _beside(along)
-        wanted = registers(self.nest, width, items)
+        wanted = self.costs.registers(width, items)
         room = min(255, self.target.registers_per_sm // threads)
         idle = along * cluster * items / vectors - 1
-        few = max(0, _BYTES_PER_THREAD - items * width * row_bytes(self.nest) // 2)
-        busy = (per_element(self.nest) + per_thread(self.nest) / (items * width)) / (
-            _INSTRUCTIONS_PER_BYTE * row_bytes(self.nest)
+        few = max(0, _BYTES_PER_THREAD - items * width * self.costs.bytes // 2)
+        busy = (self.costs.per_element + self.costs.per_thread / (items * width)) / (
+            _INSTRUCTIONS_PER_BYTE * self.costs.bytes
         )
         crowd = wanted * _LEAST_THREADS / self.target.registers_per_sm
         return (
             float(wanted > room),
+            float(cluster > 1),
             round(
                 max(0.0, idle - 0.13) + max(0.0, busy - 1.0) + max(0.0, crowd - 1.0) + (along > 512) * 0.2, 3
             ),
@@ -158,7 +160,7 @@ class _Chooser:
 
     def _resident(self, rows: Rows, width: int) -> int | None:
         """Blocks per multiprocessor that the registers are to leave room for."""
-        wanted = -(-registers(self.nest, width, rows.items) // 8) * 8
+        wanted = -(-self.costs.registers(width, rows.items) // 8) * 8
         blocks = self.target.registers_per_sm // (wanted * rows.threads)
         return max(1, min(blocks, self.target.warps_per_sm * 32 // rows.threads))
 
@@ -209,14 +211,10 @@ class _Chooser:
             while along > 1 and along * 2 > length:
                 along //= 2
                 beside *= 2
-        items = 8 if length is None else max(1, min(8, -(-length // along)))
-        whole = False
-        if (
-            self.revisits
-            and length is not None
-            and registers(self.nest, width, -(-length // along)) <= _COLUMN_REGISTERS
-        ):
-            items, whole = -(-length // along), True
+        held = None if length is None else max(1, -(-length // along))
+        items, whole = 8 if held is None else min(8, held), False
+        if self.revisits and held is not None and self.costs.registers(width, held) <= _COLUMN_REGISTERS:
+            items, whole = held, True
         schedule = Schedule("auto", tile=(), vector=width, rows=Rows(along, beside, True, items, whole))
         return self.shared_among_blocks(schedule, count)
 

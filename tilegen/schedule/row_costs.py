@@ -7,6 +7,7 @@ machine code for one call, as nvdisasm shows them.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from tilegen.dtypes import DType, Kind
 from tilegen.nest.affine import depends_on
@@ -27,19 +28,45 @@ _COMBINATION = 60
 _BASE_REGISTERS = 14
 
 
-def per_element(nest: Nest) -> int:
-    """Instructions for one element of a row, all walks together."""
-    total = 0
-    for step in passes(nest, True):
-        seen: set[Value] = set(step.known)
-        total += len(step.reductions) + len(step.stores)
-        total += sum(_instructions(root, seen) for root in step.roots)
-    return total
+@dataclass(frozen=True, slots=True)
+class RowCosts:
+    """`per_element`: instructions for one element of a row, all walks together; `per_thread`: those of a thread however
+    many elements it has. `bytes`: of global memory per element, what every row reads for itself and what it writes.
+    `stays`: per walk, types of what is in registers for every element of the thread, before and after it, and of
+    what is loaded for one item only. `temporaries`: registers of the costliest function."""
+
+    per_element: int
+    per_thread: int
+    bytes: int
+    stays: tuple[tuple[tuple[DType, ...], tuple[DType, ...], tuple[DType, ...]], ...]
+    temporaries: int
+
+    def registers(self, width: int, items: int) -> int:
+        """Registers of a thread that keeps `items` vectors of `width` elements of its row."""
+        most = max(
+            max(_words(before, width), _words(after, width)) * items + _words(inline, width)
+            for before, after, inline in self.stays
+        )
+        return most + _BASE_REGISTERS + self.temporaries
 
 
-def per_thread(nest: Nest) -> int:
-    """Instructions of a thread however many elements it has."""
-    return _COMBINATION * sum(len(s.reductions) for s in passes(nest, True)) + 30
+def row_costs(nest: Nest) -> RowCosts:
+    steps = passes(nest, True)
+    reads = {r for s in steps for r in s.reads if _differs(nest, r) or not nest.parallel}
+    stores = [s for step in steps for s in step.stores]
+    moved = sum(_size(r.dtype) for r in reads) + sum(_size(s.value.dtype) for s in stores)
+    return RowCosts(
+        per_element=sum(_of_walk(step) for step in steps),
+        per_thread=_COMBINATION * sum(len(s.reductions) for s in steps) + 30,
+        bytes=max(1, moved),
+        stays=_stays(nest, steps),
+        temporaries=max([_temporaries(r) for s in steps for r in s.roots], default=0),
+    )
+
+
+def _of_walk(step: Pass) -> int:
+    seen: set[Value] = set(step.known)
+    return len(step.reductions) + len(step.stores) + sum(_instructions(root, seen) for root in step.roots)
 
 
 def _instructions(value: Value, seen: set[Value]) -> int:
@@ -60,10 +87,10 @@ def _instructions(value: Value, seen: set[Value]) -> int:
             return below
 
 
-def registers(nest: Nest, width: int, items: int) -> int:
-    """Registers of a thread that keeps `items` vectors of `width` elements of its row."""
-    steps = passes(nest, True)
-    most = 0
+def _stays(
+    nest: Nest, steps: tuple[Pass, ...]
+) -> tuple[tuple[tuple[DType, ...], tuple[DType, ...], tuple[DType, ...]], ...]:
+    found = []
     there: set[Value] = set()
     for number, step in enumerate(steps):
         fetched = {r for r in step.reads if step.level == 0 or _differs(nest, r)}
@@ -72,12 +99,12 @@ def registers(nest: Nest, width: int, items: int) -> int:
         before = {v for s in steps[number:] for v in s.known} & there
         there |= {*step.keep, *step.reads}
         after = {v for s in steps[number + 1 :] for v in s.known} & there
-        most = max(
-            most,
-            _words([v.dtype for v in before | fetched], width) * items,
-            _words([v.dtype for v in after], width) * items + _words([r.dtype for r in inline], width),
-        )
-    return most + _BASE_REGISTERS + max([_temporaries(r) for s in steps for r in s.roots], default=0)
+        found.append((_types(before | fetched), _types(after), _types(inline)))
+    return tuple(found)
+
+
+def _types(values: Iterable[Value]) -> tuple[DType, ...]:
+    return tuple(v.dtype for v in values)
 
 
 def _temporaries(value: Value) -> int:
@@ -99,11 +126,3 @@ def _size(dtype: DType) -> int:
 def _differs(nest: Nest, read: Read) -> bool:
     """Whether rows read different elements."""
     return any(depends_on(nest.loads[read].address, a.name) for a in nest.parallel)
-
-
-def row_bytes(nest: Nest) -> int:
-    """Bytes of global memory per element of a row: what every row reads for itself, and what it writes."""
-    steps: tuple[Pass, ...] = passes(nest, True)
-    reads = {r for s in steps for r in s.reads if _differs(nest, r) or not nest.parallel}
-    stores = [s for step in steps for s in step.stores]
-    return max(1, sum(_size(r.dtype) for r in reads) + sum(_size(s.value.dtype) for s in stores))
