@@ -14,15 +14,6 @@ struct __align__(4) f16x2 {
     __half lane[2];
 };
 
-// Combines partial sums.
-struct Sum {
-    template <typename T>
-    static __device__ __forceinline__ T of(T a, T b)
-    {
-        return static_cast<T>(a + b);
-    }
-};
-
 // y[i, j] = f16(sum[k in i..R](x[k, j]))
 // 256 threads per block; a block computes 64 columns side by side along j, 64 points of each at a time.
 template <typename index_t>

@@ -221,8 +221,8 @@ static __global__ void __launch_bounds__(256, 1) drawdown_auto_long(
             top_running = maximum(top_running, top_term[step][l]);
         }
         float top_step;
-        top_lanes[step] =
-            maximum(top_warp, lanes_before<Maximum, 32>(top_running, lane, -__int_as_float(0x7f800000), top_step));
+        top_lanes[step] = lanes_before<Maximum, 32>(top_running, lane, -__int_as_float(0x7f800000), top_step);
+        top_lanes[step] = maximum(top_warp, top_lanes[step]);
         top_warp = maximum(top_warp, top_step);
     }
 
@@ -330,8 +330,8 @@ static __global__ void __launch_bounds__(256, 1) drawdown_auto(
                 top_running = maximum(top_running, top_term[step][l]);
             }
             float top_step;
-            top_lanes[step] =
-                maximum(top_warp, lanes_before<Maximum, 32>(top_running, lane, -__int_as_float(0x7f800000), top_step));
+            top_lanes[step] = lanes_before<Maximum, 32>(top_running, lane, -__int_as_float(0x7f800000), top_step);
+            top_lanes[step] = maximum(top_warp, top_lanes[step]);
             top_warp = maximum(top_warp, top_step);
         }
 
@@ -429,8 +429,8 @@ static __global__ void __launch_bounds__(256, 1) drawdown_auto_long_scalar(
         top_term[step] = i < N ? x_in[step] : -__int_as_float(0x7f800000);
         top_running = maximum(top_running, top_term[step]);
         float top_step;
-        top_lanes[step] =
-            maximum(top_warp, lanes_before<Maximum, 32>(top_running, lane, -__int_as_float(0x7f800000), top_step));
+        top_lanes[step] = lanes_before<Maximum, 32>(top_running, lane, -__int_as_float(0x7f800000), top_step);
+        top_lanes[step] = maximum(top_warp, top_lanes[step]);
         top_warp = maximum(top_warp, top_step);
     }
 
@@ -513,8 +513,8 @@ static __global__ void __launch_bounds__(256, 1) drawdown_auto_scalar(
             top_term[step] = i < N ? x_in[step] : -__int_as_float(0x7f800000);
             top_running = maximum(top_running, top_term[step]);
             float top_step;
-            top_lanes[step] =
-                maximum(top_warp, lanes_before<Maximum, 32>(top_running, lane, -__int_as_float(0x7f800000), top_step));
+            top_lanes[step] = lanes_before<Maximum, 32>(top_running, lane, -__int_as_float(0x7f800000), top_step);
+            top_lanes[step] = maximum(top_warp, top_lanes[step]);
             top_warp = maximum(top_warp, top_step);
         }
 
@@ -572,7 +572,7 @@ cudaError_t drawdown_launch(
         // Scratch memory of this launch, ordered on the stream; `ticket` and `top_states` start at zero.
         const int64_t ticket_at = 0;
         const int64_t top_states_at = ticket_at + 256;
-        const int64_t scratch_bytes = top_states_at + ((((N + 4095) / 4096 + 31) / 32 + (N + 4095) / 4096) * 8) / 256 * 256 + 256;
+        const int64_t scratch_bytes = top_states_at + (N + 131071) / 131072 * 264 / 256 * 256 + 256;
         if (N <= 2147418111) {
             unsigned char* scratch = nullptr;
             cudaError_t error = cudaMallocAsync(
@@ -642,7 +642,7 @@ cudaError_t drawdown_launch(
         // Scratch memory of this launch, ordered on the stream; `ticket` and `top_states` start at zero.
         const int64_t ticket_at = 0;
         const int64_t top_states_at = ticket_at + 256;
-        const int64_t scratch_bytes = top_states_at + ((((N + 4095) / 4096 + 31) / 32 + (N + 4095) / 4096) * 8) / 256 * 256 + 256;
+        const int64_t scratch_bytes = top_states_at + (N + 131071) / 131072 * 264 / 256 * 256 + 256;
         if (N <= 2147418111) {
             unsigned char* scratch = nullptr;
             cudaError_t error = cudaMallocAsync(

@@ -100,7 +100,8 @@ static __global__ void __launch_bounds__(256, 1) cumsum_s(
                 sum_running = sum_running + sum_term[step][l];
             }
             float sum_step;
-            sum_lanes[step] = sum_warp + lanes_before<Sum, 32>(sum_running, lane, 0.0f, sum_step);
+            sum_lanes[step] = lanes_before<Sum, 32>(sum_running, lane, 0.0f, sum_step);
+            sum_lanes[step] = sum_warp + sum_lanes[step];
             sum_warp = sum_warp + sum_step;
         }
 
@@ -181,7 +182,8 @@ static __global__ void __launch_bounds__(256, 1) cumsum_s_scalar(
             sum_term[step] = j < C && i < R ? x_in[step] : 0.0f;
             sum_running = sum_running + sum_term[step];
             float sum_step;
-            sum_lanes[step] = sum_warp + lanes_before<Sum, 32>(sum_running, lane, 0.0f, sum_step);
+            sum_lanes[step] = lanes_before<Sum, 32>(sum_running, lane, 0.0f, sum_step);
+            sum_lanes[step] = sum_warp + sum_lanes[step];
             sum_warp = sum_warp + sum_step;
         }
 

@@ -97,9 +97,9 @@ def test_every_helper_and_struct_is_used(programs: Programs) -> None:
     for name, program in programs:
         text = COMMENT.sub("", program.source)
         uses = Counter(WORD.findall(text))
-        declared = re.findall(r"__forceinline__ \w[\w ]*? (\w+)\(", text) + re.findall(
-            r"struct (?:__align__\(\d+\) )?(\w+) \{", text
-        )
+        # Members of a struct come with it.
+        declared = re.findall(r"^static __device__ __forceinline__ [\w<>]+ (\w+)\(", text, re.MULTILINE)
+        declared += re.findall(r"struct (?:__align__\(\d+\) )?(\w+) \{", text)
         assert not [d for d in declared if uses[d] < 2], name
 
 

@@ -330,8 +330,9 @@ def _scratch(nest: Nest, phase: Scan) -> Iterator[Scratch]:
     rows = ONE
     for axis in nest.parallel:
         rows = rows * axis.extent
-    tiles = ceil_div(nest.axis(phase.spread.axis).extent, phase.spread.tile)
-    places = rows * (tiles + ceil_div(tiles, CHUNK))
+    # A word for each tile of a chunk, and one for the chunk: see `places` of render/scan_blocks.py.
+    chunks = ceil_div(nest.axis(phase.spread.axis).extent, phase.spread.tile * CHUNK)
+    places = rows * chunks * (CHUNK + 1)
     yield Scratch("ticket", U32, expr(1), zeroed=True)
     for carrier in phase.carriers:
         if wide_values(carrier):

@@ -125,7 +125,7 @@ def exact(error: Array) -> Array | None:
 
 
 def bounded(
-    value: Array, propagated: Array, units: Array | float, dtype: DType, floor: float = 0.0
+    value: Array, propagated: Array, units: Array | float, dtype: DType, floor: Array | float = 0.0
 ) -> Number:
     """A float result of `dtype`: what its operands' errors make, plus `units` unit roundoffs of the result.
 

@@ -14,6 +14,7 @@ import numpy as np
 from tilegen.dtypes import DType, Kind
 from tilegen.numpy_types import Array, numpy_dtype
 from tilegen.reference.number import Number, bounded, exact, format_of, round_to
+from tilegen.reference.products import Segments
 from tilegen.spec import Reduction
 
 # Roundings that a term of a sum of n terms goes through, elementwise over n.
@@ -165,6 +166,7 @@ class _Fold:
         self._plain: Array = np.ones((), np.float64)
         self._worse: Array = self._plain
         self._error: Array = _ZERO
+        self._segments = Segments()
 
     def add(self, body: Number, valid: Array | None) -> None:
         neutral = identity(self._op, self._dtype)
@@ -176,6 +178,7 @@ class _Fold:
         if self._op is Reduction.PROD:
             size = _masked(np.abs(terms).astype(np.float64), valid, np.ones((), np.float64))
             unit = _unit(self._dtype)
+            self._segments.add(size)
             self._plain = self._plain * np.multiply.reduce(size, axis=0)
             self._worse = self._worse * np.multiply.reduce(size * (1 + unit) + error, axis=0)
         elif self._op in (Reduction.MAX, Reduction.MIN):
@@ -192,7 +195,8 @@ class _Fold:
         if self._dtype.is_integer:
             return Number(total, exact(np.where(self._worse > self._plain, np.inf, 0.0)))
         # |Π (v + δ) − Π v| ≤ Π (|v| + e) − Π |v|.
-        return bounded(total, self._worse - self._plain, 0.0, self._dtype)
+        floor = self._segments.floor(np.asarray(count), format_of(self._dtype))
+        return bounded(total, self._worse - self._plain, 0.0, self._dtype, floor)
 
 
 def _unit(dtype: DType) -> float:

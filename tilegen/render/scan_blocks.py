@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from tilegen.plan.scan_phase import CHUNK
 from tilegen.render.scan_names import ScanScope
 from tilegen.render.view import SharedView
 
@@ -78,7 +79,7 @@ def _places(names: ScanScope, counts: Mapping[str, str], number: str) -> list[tu
     return [
         (names.number, f"const int {names.number} = static_cast<int>({tile});"),
         (names.row, f"const unsigned {names.row} = {row};"),
-        (names.places, f"const unsigned {names.places} = {count} + ({count} + 31) / 32;"),
+        (names.places, f"const unsigned {names.places} = ({count} + {CHUNK - 1}) / {CHUNK} * {CHUNK + 1};"),
     ]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tilegen.algebra import Expr, substitute, sym
 from tilegen.nest.model import Access
@@ -23,7 +23,7 @@ class Total:
 
     carrier: Carrier
     ctype: str
-    operator: str
+    helpers: set[str] = field(compare=False)
     identity: str
     term: str
     lanes: str
@@ -37,6 +37,11 @@ class Total:
     tile: str
     ahead: str
 
+    @property
+    def operator(self) -> str:
+        """The function object that combines two totals."""
+        return operator_name(self.carrier.node, self.helpers)
+
     def combined(self, a: str, b: str) -> str:
         """`a` before `b`."""
         match self.carrier.op:
@@ -44,10 +49,10 @@ class Total:
                 return f"{a} + {b}"
             case Reduction.PROD:
                 return f"{a} * {b}"
-            case Reduction.MAX:
-                return f"maximum({a}, {b})"
-            case Reduction.MIN:
-                return f"minimum({a}, {b})"
+            case Reduction.MAX | Reduction.MIN:
+                name = f"{self.carrier.op.value}imum"
+                self.helpers.add(name)
+                return f"{name}({a}, {b})"
             case _:
                 # Not `||` and `&&`: those would leave out shuffles of the right-hand side.
                 return f"{self.operator}::of({a}, {b})"
@@ -85,16 +90,13 @@ class ScanScope:
         def name(kind: str) -> str:
             return user(f"@{carrier.name}_{kind}", f"{carrier.name}_{kind}")
 
-        operator = operator_name(carrier.node, helpers)
-        if carrier.op in (Reduction.MAX, Reduction.MIN):
-            helpers.add(carrier.op.value + "imum")
         ctype = accumulator_ctype(carrier.node, types, helpers)
         if ctype.startswith("Indexed"):
             helpers |= {"from_lane_indexed", "from_below_indexed"}
         return Total(
             carrier=carrier,
             ctype=ctype,
-            operator=operator,
+            helpers=helpers,
             identity=identity_text(carrier.node, types, helpers),
             term=name("term"),
             lanes=name("lanes"),

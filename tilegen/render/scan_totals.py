@@ -62,9 +62,11 @@ def _warp_totals(names: ScanScope, t: Total) -> list[str]:
             f"{t.lanes}{names.at_step} = {t.mine};",
             f"{t.mine} = {t.combined(t.mine, t.running)};",
         ]
+    place = f"{t.lanes}{names.at_step}"
     return [
         f"{t.ctype} {t.step};",
-        *wrapped(f"{t.lanes}{names.at_step} = {t.combined(t.mine, scanned)};", None),
+        *wrapped(f"{place} = {scanned};", None),
+        f"{place} = {t.combined(t.mine, place)};",
         f"{t.mine} = {t.combined(t.mine, t.step)};",
     ]
 
@@ -110,7 +112,6 @@ def running_totals(
     """Statements that go through the totals of every point, and the text of each scan."""
     known: dict[Value, str] = {}
     for t in totals:
-        member = ".index" if t.carrier.op in ARGUMENTS else ""
         running = f"{t.running}{names.at_column}"
         if names.spread.across is None:
             start = t.combined(t.prefix, f"{t.lanes}{names.at_step}")
@@ -121,13 +122,18 @@ def running_totals(
         else:
             declared.append(f"{t.ctype} {t.running} = {t.prefix};")
         if t.carrier.exclusive is not None:
-            known[t.carrier.exclusive] = t.before + member
+            known[t.carrier.exclusive] = _result(t, t.before)
             per_lane.append(f"const {t.ctype} {t.before} = {running};")
         if t.carrier.inclusive is not None:
-            known[t.carrier.inclusive] = running + member
+            known[t.carrier.inclusive] = _result(t, running)
         term = f"{t.term}{names.at_step}{names.at_lane}"
         per_lane.append(f"{running} = {t.combined(running, term)};")
     return known
+
+
+def _result(t: Total, text: str) -> str:
+    """What a scan gives, of its total."""
+    return f"static_cast<long long>({text}.index)" if t.carrier.op in ARGUMENTS else text
 
 
 def before_part(names: ScanScope, totals: list[Total], first: bool) -> PartView:

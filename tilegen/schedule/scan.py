@@ -46,6 +46,8 @@ from tilegen.target import Target
 
 _WARP = 32
 _THREADS = 256
+_MOST_THREADS = 512
+_SECTOR = 32
 _VECTOR_BYTES = 16
 # Of the widest element, per thread and tile: enough in flight with five blocks per multiprocessor.
 _BYTES_PER_THREAD = 64
@@ -99,9 +101,7 @@ class _Chooser:
         steps = max(1, min(_BYTES_PER_THREAD // (width * size), most // width))
         along, length = _THREADS, self.extent(self.axis)
         if length is not None:
-            side = min(_WARP, -(-_SEGMENT // (width * size)))
-            along = min(_THREADS, max(_power(-(-length // (width * steps))), _power(side)))
-            steps = max(1, min(steps, -(-length // (along * width))))
+            along, steps = _team(length, width, steps, size)
         beside, row = 1, parallel_row(self.nest)
         if row is not None and along < _THREADS:
             count = self.extent(row)
@@ -148,6 +148,30 @@ class _Chooser:
         if step is None or step.step != 1:
             return False
         return all(v is None or v % width == 0 for v in map(self.known, step.divisible))
+
+
+def _team(length: int, width: int, most: int, size: int) -> tuple[int, int]:
+    """Threads and steps of a row of known length, at most `most` steps of `width` elements of `size` bytes.
+
+    A short row has a part of a warp that its points fill well, by runs of memory that are not too short, and with
+    several loads per thread where it can. A longer one has the warps it needs up to a limit, else tiles of one size.
+    """
+    if length <= _WARP * width * most:
+        ranked = []
+        for lanes in (32, 16, 8, 4, 2, 1):
+            steps, run = max(1, -(-length // (lanes * width))), lanes * width * size
+            if steps <= most and (run >= _SECTOR or lanes == _WARP):
+                filled = length / (lanes * steps * width)
+                coalesced = 1.0 if run >= _SEGMENT else 0.97 if 2 * run >= _SEGMENT else 0.9
+                flight = min(1.0, 0.7 + 0.3 * steps * width * size / _SECTOR)
+                ranked.append((filled * coalesced * flight, lanes, steps))
+        _, lanes, steps = max(ranked)
+        return lanes, steps
+    if length <= _MOST_THREADS * width * most:
+        along = -(-length // (width * most * _WARP)) * _WARP
+        return along, -(-length // (along * width))
+    tiles = -(-length // (_THREADS * width * most))
+    return _THREADS, -(-length // (tiles * _THREADS * width))
 
 
 def _power(number: int) -> int:
