@@ -161,11 +161,11 @@ def equal_vectors(source: str) -> str:
     test = (
         "                const unsigned w = x_in[k].lane[0];\n"
         "                if (w == x_in[k].lane[1] && w == x_in[k].lane[2] && w == x_in[k].lane[3] &&\n"
-        "                    w == __byte_perm(w, 0, 0x2103 & 0x0321)) {\n"
+        "                    w == __byte_perm(w, 0, 0x0321)) {\n"
         "                    add_at(counts, byte_of(w, 0) * PITCH + mine, 16u);\n"
         "                    continue;\n"
         "                }\n"
-    ).replace("0x2103 & 0x0321", "0x0321")
+    )
     return (
         head + test + "                #pragma unroll\n                for (int l = 0; l < 16; ++l) {" + tail
     )

@@ -63,9 +63,9 @@ kernel gather(N, M) {
     "complex": "kernel complex_copy(N) { in a: c64[N]; out b: c64[N]; b[N - 1 - i] = a[i] }",
     "histogram": """
 kernel histogram(R, N, B) {
-    in  x: u8[R, N]; in w: i64[N]
+    in  x: u32[R, N]; in w: i64[N]
     out h: u64[R, B]
-    h[r, b] = sum[i](where(x[r, i] == b, u64(w[i]), 0))
+    h[r, b] = sum[i](where(x[r, i] // 3 == b, u64(w[i]), 0))
     schedule wide { vector 2; hint x streaming }
 }""",
     "flip": """

@@ -71,7 +71,7 @@ CHANGES: dict[str, tuple[str, Callable[[str], str], str]] = {
     "no fence before the ticket": (BYTES, nth(FENCE, 0), GLOBAL),
     "no fence after the ticket": (BYTES, nth(FENCE, 1), GLOBAL),
     "bins that nobody clears": (BYTES, swap("counts[n] = 0;", ""), "read of shared memory never written"),
-    "counts without atomics": (BYTES, nth(r"atomicAdd\((.*)\n", 0, "*reinterpret_cast<T*>(counts) += value;\n"), SHARED),
+    "counts without atomics": (BYTES, nth(r"atomicAdd.*\n", 0, "*reinterpret_cast<T*>(counts) += value;\n"), SHARED),
     "totals without atomics": (BYTES, swap("atomicAdd(totals + n, total)", "totals[n] += total"), GLOBAL),
     "bins that are too wide apart": (BYTES, swap("b * PITCH", "b * (PITCH + 4)"), "write outside every allocation"),
     "the last key is a bin too far": (KEYS, swap("b < 87u ?", "b < 89u ?"), "write outside every allocation"),

@@ -150,6 +150,17 @@ def test_channels_inside_pixels(pixels: int) -> None:
     np.testing.assert_array_equal(run(program, {"x": x}, {"P": pixels}), wanted)
 
 
+def test_one_item_at_a_time_over_several_axes() -> None:
+    program = program_of(
+        "kernel hist(N) { in x: i32[N, 3]; out h: i32[3, 16]; h[c, b] = count[i](x[i, c] == b)\n"
+        "schedule s { threads i = 64; unroll i = 1 } }",
+        "s",
+    )
+    x = keys(3003, 0, 20, np.int32).reshape(1001, 3)
+    wanted = np.stack([np.bincount(x[:, c], minlength=21)[:16] for c in range(3)])
+    np.testing.assert_array_equal(run(program, {"x": x}, {"N": 1001}), wanted)
+
+
 def test_a_condition_is_not_looked_at_where_another_one_fails() -> None:
     """The read behind the `where` is outside the tensor for the first element."""
     program = program_of(

@@ -171,7 +171,8 @@ def _count(c: CountScope) -> CountView:
         item=f"const index_t {c.item} = {_item(c)};",
         guard=f"{c.item} < {c.ends}",
         loads=loads if several else (),
-        inside=inside if several else (*arrays, *loads, *inside),
+        # One block of statements then: coordinates that both parts use are defined once.
+        inside=inside if several else (*arrays, *loads, *(x for x in inside if x not in loads)),
         tail=_tail(c) if phase.tail else None,
     )
 
