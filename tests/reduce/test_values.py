@@ -11,7 +11,7 @@ from tilegen.check import call_problems, check
 from tilegen.numpy_types import Array
 from tilegen.parse import parse, source_from_text
 
-from .harness import Trial, run
+from .harness import Trial, prepare, program_of, run, simulate
 
 SOFTMAX = """kernel softmax(R, C) {
     in x: f32[R, C]; out y: f32[R, C]
@@ -258,3 +258,56 @@ def test_nothing_has_no_extreme_and_no_mean(operator: str) -> None:
     # No rows: nothing to reduce, and no problem.
     (outputs,) = run(Trial(text, {"R": 0, "C": 3}))
     assert outputs["y"].shape == (0,)
+
+
+def test_a_division_by_a_result_rounds_as_a_division() -> None:
+    """What is divided by is one for the whole row, so its inverse is; a quotient is rounded once all the same."""
+    by_max = """kernel scaled(R, C) {
+        in x: f32[R, C]; out y: f32[R, C]
+        y[i, j] = x[i, j] / max[k](x[i, k])
+    }"""
+    other = "kernel ratio(R, C) { in x, d: f32[R, C]; out y: f32[R, C]; y[i, j] = x[i, j] / max[k](d[i, k]) }"
+    draw = np.random.default_rng(5)
+    x = (draw.uniform(1, 4, (100, 500)) * 2.0 ** draw.integers(-140, 120, (100, 1))).astype(np.float32)
+    special = [0.0, -0.0, 1, -1, np.inf, -np.inf, np.nan, 1e-45, 1e-38, 3e38, 1e-20, 1e20, -7, 2e30, 5e-8]
+    d, n = np.meshgrid(np.array(special, np.float32), np.array(special, np.float32), indexing="ij")
+    first, second = run(
+        Trial(by_max, {"R": 100, "C": 500}, {"x": x}),
+        Trial(other, {"R": len(special), "C": len(special)}, {"x": n.copy(), "d": d.copy()}),
+    )
+    np.testing.assert_array_equal(first["y"], x / x.max(1, keepdims=True))
+    with np.errstate(all="ignore"):
+        np.testing.assert_array_equal(second["y"], n / d)
+
+
+WIDE = {
+    "parts": "kernel s(N) { in x: f32[N]; out y: f32[]; out at: i64[]; y[] = sum[i](x[i]); at[] = argmax[i](x[i]) }",
+    "rows": EXTREMES,
+    "softmax": SOFTMAX,
+}
+
+
+@pytest.mark.parametrize("name", WIDE)
+def test_wide_indices_give_the_same_bits(name: str) -> None:
+    sizes = {"N": 5000} if name == "parts" else {"R": 3, "C": 77}
+    trial = Trial(WIDE[name], sizes)
+    program = program_of(trial, "wide")
+    ready = prepare(trial, program)
+    kinds = [simulate(ready, index=index) for index in ("int", "long long")]
+    assert [run.shape.index for run in kinds if run.shape is not None] == ["int", "long long"]
+    assert not kinds[0].faults and not kinds[1].faults
+    for output, values in kinds[0].outputs.items():
+        assert values.tobytes() == kinds[1].outputs[output].tobytes()
+
+
+@pytest.mark.parametrize("text", [SOFTMAX, EXTREMES, WIDE["parts"]], ids=["softmax", "extremes", "parts"])
+def test_the_same_bits_on_two_runs_and_from_any_address(text: str) -> None:
+    sizes = {"N": 20_000} if "(N)" in text else {"R": 5, "C": 300}
+    found = run(
+        Trial(text, sizes),
+        Trial(text, sizes),
+        Trial(text, sizes, fitted=True),
+        Trial(text, sizes, fitted=True),
+    )
+    for one, two in (found[:2], found[2:]):
+        assert all(one[name].tobytes() == two[name].tobytes() for name in one)

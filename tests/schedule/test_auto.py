@@ -9,6 +9,7 @@ import tilegen
 from tilegen.check import check
 from tilegen.parse import parse, source_from_text
 from tilegen.program import Program, build
+from tilegen.runtime.outcome import compile_program
 from tilegen.schedule.auto import expected_share
 from tilegen.target import target
 
@@ -84,3 +85,36 @@ def test_short_axes_leave_enough_blocks_for_a_short_tail() -> None:
     program = fitted(text, sizes)
     shape = program.shape(sizes, {}, {"x": 1 << 20, "y": 1 << 20})
     assert shape is not None and shape.blocks > 16 * 132
+
+
+SCAN = "kernel k(N) {{ in x: {0}[N]; out y: {1}[N]; y[i] = {2} }}"
+
+
+@pytest.mark.parametrize(
+    ("read", "written", "value", "tile"),
+    [
+        ("f32", "f32", "sum[k in 0..=i](x[k])", 16384),
+        ("f16", "f16", "f16(sum[k in 0..=i](x[k]))", 16384),
+        ("f64", "f64", "sum[k in 0..=i](x[k])", 6144),
+        ("f32", "f32", "x[i] - max[k in 0..=i](x[k])", 8192),
+        ("f32", "f32", "sum[k in 0..=i](x[k]) + sum[k in 0..i](x[k])", 16384),
+        ("f32", "i64", "argmax[k in 0..=i](x[k])", 6144),
+    ],
+)
+def test_tiles_of_long_scans_fill_the_registers(read: str, written: str, value: str, tile: int) -> None:
+    """128 bytes per thread with the totals of their steps, whatever they are: nothing is spilled."""
+    program = fitted(SCAN.format(read, written, value), {"N": 2**29})
+    assert dict(program.schedule.tile) == {"i": tile}
+    assert program.schedule.min_blocks == 2
+    entry = program.rendered.entry(0, "int")
+    assert program.plans[0].name == "k_auto_long"
+    used = compile_program(program, entries=(entry,)).resources_of(entry)
+    assert used.registers <= 64 and used.spill_store_bytes == 0
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "threads"), [(131072, 4096, 256), (4, 2**27, 512), (1, 2**23, 256), (528, 2**20, 512)]
+)
+def test_large_tiles_only_where_blocks_share_long_rows(rows: int, columns: int, threads: int) -> None:
+    text = "kernel k(R, C) { in x: f32[R, C]; out y: f32[R, C]; y[i, j] = sum[k in 0..=j](x[i, k]) }"
+    assert fitted(text, {"R": rows, "C": columns}).plans[0].threads == threads
