@@ -1,4 +1,4 @@
-"""Every operator over every placement of the reduced axes, ranks 1 to 4, in every layout: dense, turned, pitched, free."""
+"""Every operator over every placement of the reduced axes, in every layout: ranks 1 to 4, dense, pitched, free."""
 
 from __future__ import annotations
 
