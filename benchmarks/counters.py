@@ -33,7 +33,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from counters_cases import Launch, families, launches
+from counters_cases import Launch, families, launches, named
 
 import tilegen
 from tilegen.analysis.occupancy import occupancy
@@ -134,8 +134,8 @@ def launch_all(out: Path, only: str) -> None:
         key = hashlib.sha256(compiled.ptx.encode()).hexdigest()[:16]
         texts[key] = compiled.ptx
         values = [
-            {"pointer": p.key}
-            if p.kind == "pointer"
+            {p.kind: p.key}
+            if p.kind in ("pointer", "scratch")
             else _plain(parameter_value(p, one.program, arguments, addresses))
             for p in shape.parameters
         ]
@@ -151,6 +151,7 @@ def launch_all(out: Path, only: str) -> None:
                 "registers": used.registers,
                 "parameters": values,
                 "buffers": _described(one, arguments, contents),
+                "scratch": {part.name: part.bytes for part in shape.scratch},
             }
         )
     runtime = cupy.cuda.runtime
@@ -261,10 +262,17 @@ def predict(document: dict[str, Any], case: dict[str, Any]) -> tuple[list[float]
             data[:] = np.frombuffer(base64.b64decode(document["contents"][buffer["content"]]), np.uint8)
         lead = (buffer["misalign"] - buffer["base"]) % 256
         addresses[pointer] = memory.allocate(pointer, data, misalign=lead) + buffer["base"]
+    for name, size in case.get("scratch", {}).items():
+        addresses[f"scratch {name}"] = memory.allocate(f"scratch {name}", np.zeros(max(size, 1), np.uint8))
     values: list[Any] = []
     for value in case["parameters"]:
-        if isinstance(value, dict):
-            value = addresses[value["pointer"]] if "pointer" in value else bytes.fromhex(value["bytes"])
+        match value:
+            case {"pointer": pointer}:
+                value = addresses[pointer]
+            case {"scratch": name}:
+                value = addresses[f"scratch {name}"]
+            case {"bytes": text}:
+                value = bytes.fromhex(text)
         values.append(value)
     shape = SimulatedLaunch((case["grid"], 1, 1), (case["block"], 1, 1), case["dynamic_shared"])
     report = simulate(
@@ -315,7 +323,7 @@ class Row:
 def compare(document: dict[str, Any], only: str = "") -> list[Row]:
     rows = []
     for case in document["cases"]:
-        if only not in case["name"]:
+        if not named(case["name"], only):
             continue
         predicted, note = predict(document, case)
         measured = [case["hardware"].get(q.metric) for q in QUANTITIES]
@@ -390,7 +398,7 @@ def main() -> int:
     parser.add_argument("--profile", type=Path, metavar="FILE", help="profile only, and keep the counters")
     parser.add_argument("--compare", type=Path, metavar="FILE", help="compare what --profile kept")
     parser.add_argument("--table", type=Path, default=TABLE, help="where the table goes")
-    parser.add_argument("--only", default="", metavar="WORD", help="cases whose name contains it")
+    parser.add_argument("--only", default="", metavar="WORD,…", help="cases whose name contains one of the words")
     parser.add_argument("--ncu", default="ncu", help="Nsight Compute's command line")
     parser.add_argument("--launch", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()

@@ -49,13 +49,18 @@ def families() -> list[tuple[str, KernelFamily]]:
     return [(p.stem, family) for p in paths for family in check(parse(read_source(str(p)))).kernels]
 
 
+def named(name: str, only: str) -> bool:
+    """Whether `name` contains one of the words in `only`, which commas part."""
+    return any(word in name for word in only.split(","))
+
+
 def launches(target: Target, only: str = "", family: str | None = None) -> list[Launch]:
     """Every kernel of `specs/` under every schedule, at the last two shapes that its spec tests (a ragged one and one
     that tiles divide), `auto` as it is for any size and
     fitted to these, once with misaligned pointers where wide accesses have a second variant, and with every
     layout where strides are free. `only`: a part of the case's name; `family`: one kernel."""
     chosen = [(stem, f) for stem, f in families() if family is None or f.name == family]
-    return [one for stem, f in chosen for one in _of(stem, f, target) if only in one.name]
+    return [one for stem, f in chosen for one in _of(stem, f, target) if named(one.name, only)]
 
 
 def _of(spec: str, family: KernelFamily, target: Target) -> Iterator[Launch]:

@@ -21,7 +21,9 @@ try:
     import torch
     import torch.nn.functional as F
 except ImportError as error:
-    sys.exit(f"this needs a GPU, CuPy and torch ({error}): pip install torch, and tilegen with its extra cuda13")
+    sys.exit(
+        f"this needs a GPU, CuPy and torch ({error}): pip install torch, and tilegen with its extra cuda13"
+    )
 import numpy as np
 from reduce_rows import ROWS, Row
 
@@ -118,7 +120,10 @@ def right(row: Row, kernel: Kernel, arrays: dict[str, Any], run: Any) -> bool:
     torch.cuda.synchronize()
     if "R" in row.sizes and row.sizes["R"] > 2 * _ROWS_COMPARED:
         for part in (slice(0, _ROWS_COMPARED), slice(-_ROWS_COMPARED, None)):
-            some = {n: (a[part].contiguous() if a.shape[:1] == (row.sizes["R"],) else a) for n, a in arrays.items()}
+            some = {
+                n: (a[part].contiguous() if a.shape[:1] == (row.sizes["R"],) else a)
+                for n, a in arrays.items()
+            }
             want = wanted(row, {n: a for n, a in some.items() if arrays[n] is not output}, None, True)
             if not close(output[part], want):
                 return False
@@ -179,7 +184,9 @@ def rivals_of(row: Row, kernel: Kernel, arrays: dict[str, Any], compiled: bool) 
     return found
 
 
-def measure(row: Row, samples: int, compiled: bool, rivals: bool, program: Program | None = None) -> dict[str, Any]:
+def measure(
+    row: Row, samples: int, compiled: bool, rivals: bool, program: Program | None = None
+) -> dict[str, Any]:
     kernel = kernel_of(row)
     program = program or build(kernel, None, TARGET, sizes=row.sizes)
     arrays = arrays_of(row, kernel)

@@ -52,7 +52,9 @@ GELU = """kernel gelu_residual_layernorm[T: f32 | bf16](R, C, eps: f32 = 1e-5) {
     y[i, j] = (h[i, j] - mu[i]) * rsqrt(var[i] + eps) * gamma[j] + beta[j]
 }"""
 CUMSUM = "kernel cumsum(N) { in x: f32[N]; out y: f32[N]; y[i] = sum[k in 0..=i](x[k]) }"
-ROW_CUMSUM = "kernel row_cumsum(R, C) { in x: f32[R, C]; out y: f32[R, C]; y[i, j] = sum[k in 0..=j](x[i, k]) }"
+ROW_CUMSUM = (
+    "kernel row_cumsum(R, C) { in x: f32[R, C]; out y: f32[R, C]; y[i, j] = sum[k in 0..=j](x[i, k]) }"
+)
 HISTOGRAM = "kernel histogram(N) { in x: u8[N]; out h: i32[256]; h[b] = count[i](x[i] == b) }"
 _BINCOUNT = "torch.bincount(x, minlength=256)"
 _CUPY_BINCOUNT = "cupy.bincount(x, minlength=256)"
@@ -94,5 +96,13 @@ ROWS = (
     Row("row cumsum f32 131072 x 4096", ROW_CUMSUM, _rows(131072, 4096), "torch.cumsum(x, 1)", 0.95),
     # Goals are shares of the read-only rate, 1.03 of a copy's.
     Row("histogram u8 2^30", HISTOGRAM, {"N": 2**30}, _BINCOUNT, 0.875, cupy=_CUPY_BINCOUNT),
-    Row("histogram u8 2^30, all equal", HISTOGRAM, {"N": 2**30}, _BINCOUNT, 0.515, cupy=_CUPY_BINCOUNT, equal=True),
+    Row(
+        "histogram u8 2^30, all equal",
+        HISTOGRAM,
+        {"N": 2**30},
+        _BINCOUNT,
+        0.515,
+        cupy=_CUPY_BINCOUNT,
+        equal=True,
+    ),
 )

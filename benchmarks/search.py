@@ -35,8 +35,9 @@ from tilegen.parse import parse, source_from_text
 from tilegen.plan.lower import plan_map
 from tilegen.program import Program
 from tilegen.render import render
-from tilegen.schedule.auto import auto_schedule, packed_tiles, short_sizes, tile_cost
+from tilegen.schedule.auto import auto_schedule, short_sizes
 from tilegen.schedule.model import Placement, Schedule, Stage
+from tilegen.schedule.tiles import packed_tiles, tile_cost
 from tilegen.spec import Bounds
 from tilegen.target import Target, target
 from tilegen.toolchain import CompileError, compile_source
@@ -186,7 +187,7 @@ class Search:
 
     def shares(self, jobs: list[tuple[Schedule, Future[bool]]], samples: int) -> dict[Schedule, float]:
         """The share of a copy of each schedule that can be honoured and gives the right result."""
-        from speed_work import copy_of, kernel_of, summary, timed
+        from speed_work import as_graph, copy_of, kernel_of, summary, timed
 
         good = [schedule for schedule, done in jobs if done.result()]
         found: dict[Schedule, float] = {}
@@ -196,6 +197,8 @@ class Search:
                 run = kernel_of(program_of(self.nest, schedule, self.target), self.data).run
                 if self.data.right(run):
                     work[str(number)] = run
+            if self.row.graph:
+                work = {name: as_graph(run, max(20, self.data.copies)) for name, run in work.items()}
             times = {name: summary(v)["ms"] for name, v in timed(work, samples, warm=2).items()}
             found |= {s: times["copy"] / times[str(n)] for n, s in enumerate(part) if str(n) in times}
         self.tried += len(found)

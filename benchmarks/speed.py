@@ -28,6 +28,7 @@ except ImportError as error:
 from speed_rows import ROWS, Row
 from speed_work import (
     TARGET,
+    Work,
     as_graph,
     copy_of,
     data_of,
@@ -76,13 +77,23 @@ def measure(
         work |= {n: run for n, run in rivals_of(data, compiled_rival).items() if agrees(row, data, n, run)}
     calls = max(20, data.copies) if row.graph else 1
     if row.graph:
-        # A compiled function may allocate, which a capture does not allow.
-        work = {name: as_graph(run, calls) for name, run in work.items() if name != "torch.compile"}
+        work = {n: graph for n, run in work.items() if (graph := captured(row, n, run, calls)) is not None}
     for name, values in timed(work, samples).items():
         result[name] = summary([v / calls for v in values])
     result["share"] = result["copy"]["ms"] / result["tilegen"]["ms"]
     result["copy_tbs"] = row.bytes / result["copy"]["ms"] / 1e9
     return result
+
+
+def captured(row: Row, name: str, run: Work, calls: int) -> Work | None:
+    """`calls` calls as a graph; None for a rival that cannot be captured."""
+    try:
+        return as_graph(run, calls)
+    except (NotImplementedError, RuntimeError) as error:
+        if name not in RIVALS:
+            raise
+        print(f"{row.name}: {name}: {str(error).splitlines()[0][:150]}", flush=True)
+        return None
 
 
 def agrees(row: Row, data: Any, name: str, run: Any) -> bool:

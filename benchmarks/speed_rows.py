@@ -54,9 +54,16 @@ def _permute(dtype: str, rank: int, order: tuple[int, ...]) -> str:
     )
 
 
-def permute(name: str, dtype: str, shape: tuple[int, ...], order: tuple[int, ...], goal: float | None) -> Row:
+def permute(
+    name: str,
+    dtype: str,
+    shape: tuple[int, ...],
+    order: tuple[int, ...],
+    goal: float | None,
+    graph: bool = False,
+) -> Row:
     sizes = {"ABCDEFGH"[n]: s for n, s in enumerate(shape)}
-    return Row(name, _permute(dtype, len(shape), order), sizes, f"x.permute({order})", goal, dtype=dtype)
+    return Row(name, _permute(dtype, len(shape), order), sizes, f"x.permute({order})", goal, graph, dtype)
 
 
 def transpose(name: str, dtype: str, rows: int, columns: int, goal: float | None, graph: bool = False) -> Row:
@@ -96,11 +103,16 @@ ROWS = (
     permute("permute f32 512x512x1024 (1,0,2)", "f32", (512, 512, 1024), (1, 0, 2), 0.98),
     permute("permute f16 512x512x1024 (0,2,1)", "f16", (512, 512, 1024), (0, 2, 1), 0.97),
     permute("permute f32 32x33x31x65x65 (4,2,0,3,1)", "f32", (32, 33, 31, 65, 65), (4, 2, 0, 3, 1), 0.85),
-    permute("batch of 100000 17x9 matrices f32", "f32", (100000, 17, 9), (0, 2, 1), 0.80),
-    permute("permute f32 65536x2x3 x64 (0,1,3,2)", "f32", (64, 65536, 2, 3), (0, 1, 3, 2), 0.80),
+    permute("batch of 100000 17x9 matrices f32", "f32", (100000, 17, 9), (0, 2, 1), 0.80, True),
+    permute("permute f32 65536x2x3 x64 (0,1,3,2)", "f32", (64, 65536, 2, 3), (0, 1, 3, 2), 0.80, True),
     permute("permute f32 4097x33 x512 (0,2,1)", "f32", (512, 4097, 33), (0, 2, 1), None),
     permute(
-        "permute f32 7x11x13x17x19x23 (5,3,1,0,2,4)", "f32", (7, 11, 13, 17, 19, 23), (5, 3, 1, 0, 2, 4), None
+        "permute f32 7x11x13x17x19x23 (5,3,1,0,2,4)",
+        "f32",
+        (7, 11, 13, 17, 19, 23),
+        (5, 3, 1, 0, 2, 4),
+        None,
+        True,
     ),
     transpose("transpose f32 1024²", "f32", 1024, 1024, 0.90, graph=True),
     split(6, 0.97),

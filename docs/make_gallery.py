@@ -56,6 +56,10 @@ PATTERNS: dict[str, tuple[str, str]] = {
         "Prefix sums and other scans: rows in a part of a warp, a warp, a block; one long row; columns.",
     ),
     "elementwise": ("-", "Functions, several outputs, integers, conversions."),
+    "histogram": (
+        "-",
+        "Counting matches: bytes, intervals, pairs, channels, rows, weights; a copy of the bins per lane.",
+    ),
 }
 
 HEAD = """# Gallery

@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
 from tilegen.algebra import evaluate, sym
-from tilegen.diagnostics import SpecError
 from tilegen.nest import Nest
-from tilegen.nest.build import not_yet
 from tilegen.nest.family import Family, family_of
+from tilegen.nest.histogram import histogram_nest
 from tilegen.nest.lets import inline_lets
 from tilegen.nest.merge import simplified_nest
 from tilegen.nest.reduce import reduce_nest
 from tilegen.nest.scan import scan_nest
+from tilegen.plan.histogram import histogram_variants
 from tilegen.plan.lower import plan_map
 from tilegen.plan.model import Aligned, AtLeast, AtMost, Condition, Equals, Multiple, Plan
 from tilegen.plan.reduce import plan_reduce
@@ -27,6 +27,7 @@ from tilegen.render.view import ParameterView
 from tilegen.schedule.auto import auto_schedule, short_sizes
 from tilegen.schedule.complete import complete, named_axes
 from tilegen.schedule.complete_rows import complete_rows
+from tilegen.schedule.histogram import auto_histogram, complete_histogram
 from tilegen.schedule.model import Schedule
 from tilegen.schedule.reduce import reduce_schedules
 from tilegen.schedule.scan import auto_scan, complete_scan
@@ -206,7 +207,7 @@ def plans_of(
         case Family.SCAN:
             plans, chosen = plan_scans(kernel, schedule, target, sizes, constants, stem)
         case Family.HISTOGRAM:
-            raise SpecError([not_yet("histograms cannot be generated yet", kernel.span)])
+            plans, chosen = plan_counts(kernel, schedule, target, sizes, constants, stem)
     return plans, chosen
 
 
@@ -257,6 +258,36 @@ def plan_rows(
         return (plan,), chosen
     rest = reduce_variants(general, reduce_schedules(general, target), target, f"{stem}_auto_any")
     return (replace(plan, conditions=conditions), *rest), chosen
+
+
+def plan_counts(
+    kernel: Kernel,
+    schedule: ScheduleSpec | None,
+    target: Target,
+    sizes: Mapping[str, int] | None,
+    constants: Mapping[str, int] | None,
+    stem: str,
+) -> tuple[tuple[Plan, ...], Schedule]:
+    """Plans of a histogram: with `sizes`, first those in which the short ones are constants."""
+    nest = histogram_nest(kernel, constants, named_axes(schedule))
+    if schedule is not None:
+        chosen = complete_histogram(nest, schedule, target)
+        return histogram_variants(nest, chosen, target, f"{stem}_{_label(chosen.name)}"), chosen
+    if sizes is None:
+        chosen = auto_histogram(nest, target)
+        return histogram_variants(nest, chosen, target, f"{stem}_auto"), chosen
+    fixed = short_sizes(kernel, sizes)
+    special = histogram_nest(kernel, {**nest.constants, **fixed})
+    chosen = auto_histogram(special, target, {**special.constants, **sizes})
+    plans = histogram_variants(special, chosen, target, f"{stem}_auto")
+    if not fixed:
+        return plans, chosen
+    equal = tuple(Equals(sym(s), n) for s, n in fixed.items())
+    plans = tuple(replace(p, conditions=(*equal, *p.conditions)) for p in plans)
+    return (
+        *plans,
+        *histogram_variants(nest, auto_histogram(nest, target), target, f"{stem}_auto_any"),
+    ), chosen
 
 
 def plan_scans(

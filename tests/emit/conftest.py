@@ -61,6 +61,13 @@ kernel gather(N, M) {
     b[i] = a[idx[i]]
 }""",
     "complex": "kernel complex_copy(N) { in a: c64[N]; out b: c64[N]; b[N - 1 - i] = a[i] }",
+    "histogram": """
+kernel histogram(R, N, B) {
+    in  x: u32[R, N]; in w: i64[N]
+    out h: u64[R, B]
+    h[r, b] = sum[i](where(x[r, i] // 3 == b, u64(w[i]), 0))
+    schedule wide { vector 2; hint x streaming }
+}""",
     "flip": """
 kernel flip(H, W) { in a: u8[H, W, 3]; out b: u8[H, W, 3]; b[i, j, c] = a[H - 1 - i, j, c] }""",
 }

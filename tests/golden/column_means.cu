@@ -19,29 +19,30 @@ struct __align__(8) i32x2 {
 };
 
 // A value and where it was found.
-template <typename T>
+template <typename T, typename I>
 struct Indexed {
+    // No index of an element: greater than all of them, so that it never wins a tie.
+    static constexpr I NONE = static_cast<I>(~0ull >> (65 - 8 * sizeof(I)));
     T value;
-    long long index;
+    I index;
 };
 
 // The larger value, the first of equal ones; NaN counts as the largest.
 struct FirstGreatest {
-    template <typename T>
-    static __device__ __forceinline__ Indexed<T> of(const Indexed<T>& a, const Indexed<T>& b)
+    template <typename T, typename I>
+    static __device__ __forceinline__ Indexed<T, I> of(const Indexed<T, I>& a, const Indexed<T, I>& b)
     {
         const bool a_nan = a.value != a.value, b_nan = b.value != b.value;
         const bool tie = a.value == b.value || (a_nan && b_nan);
         const bool greater = b.value > a.value || (b_nan && !a_nan);
         return (tie ? b.index < a.index : greater) ? b : a;
     }
-    // Takes in an element that comes after all earlier ones.
-    template <typename T>
-    static __device__ __forceinline__ void take(Indexed<T>& best, T value, long long index)
+    // Takes in an element that comes after all earlier ones: only a greater one counts, or the first NaN.
+    template <typename T, typename I>
+    static __device__ __forceinline__ void take(Indexed<T, I>& best, T value, I index)
     {
-        const bool none = best.index == 0x7fffffffffffffffll;
-        if (value > best.value || (value != value && best.value == best.value) || none) {
-            best = Indexed<T>{value, index};
+        if (!(value <= best.value) && best.value == best.value) {
+            best = Indexed<T, I>{value, index};
         }
     }
 };
@@ -73,7 +74,7 @@ static __global__ void __launch_bounds__(256, 1) column_means_wide(
     __shared__ float row_mean_parts[8][2][32];
 
     // One partial result per thread; neighbours lie in different banks.
-    __shared__ Indexed<float> row_argmax_parts[8][2][32];
+    __shared__ Indexed<float, index_t> row_argmax_parts[8][2][32];
 
     const int thread = static_cast<int>(threadIdx.x);
     const int member = thread / 32;
@@ -87,10 +88,10 @@ static __global__ void __launch_bounds__(256, 1) column_means_wide(
     for (int l = 0; l < 2; ++l) {
         row_mean[l] = 0.0f;
     }
-    Indexed<float> row_argmax[2];
+    Indexed<float, index_t> row_argmax[2];
     #pragma unroll
     for (int l = 0; l < 2; ++l) {
-        row_argmax[l] = Indexed<float>{-__int_as_float(0x7f800000), 0x7fffffffffffffffll};
+        row_argmax[l] = Indexed<float, index_t>{-__int_as_float(0x7f800000), Indexed<float, index_t>::NONE};
     }
     for (index_t base = 0; base < R; base += 32) {
         f32x2 x_in[4];
@@ -145,6 +146,10 @@ static __global__ void __launch_bounds__(256, 1) column_means_wide(
     for (int l = 0; l < 2; ++l) {
         row_mean[l] /= static_cast<float>(R);
     }
+    #pragma unroll
+    for (int l = 0; l < 2; ++l) {
+        row_argmax[l].index = row_argmax[l].index == Indexed<float, index_t>::NONE ? 0 : row_argmax[l].index;
+    }
 
     // The first thread of each row writes mu, at.
     if (member == 0 && inside_) {
@@ -153,7 +158,7 @@ static __global__ void __launch_bounds__(256, 1) column_means_wide(
         #pragma unroll
         for (int l = 0; l < 2; ++l) {
             mu_out.lane[l] = row_mean[l];
-            at_out.lane[l] = static_cast<int>(row_argmax[l].index);
+            at_out.lane[l] = static_cast<int>(static_cast<long long>(row_argmax[l].index));
         }
         *reinterpret_cast<f32x2*>(mu + j) = mu_out;
         *reinterpret_cast<i32x2*>(at + j) = at_out;
@@ -178,7 +183,7 @@ static __global__ void __launch_bounds__(256, 1) column_means_wide_scalar(
     __shared__ float row_mean_parts[8][32];
 
     // One partial result per thread; neighbours lie in different banks.
-    __shared__ Indexed<float> row_argmax_parts[8][32];
+    __shared__ Indexed<float, index_t> row_argmax_parts[8][32];
 
     const int thread = static_cast<int>(threadIdx.x);
     const int member = thread / 32;
@@ -188,7 +193,7 @@ static __global__ void __launch_bounds__(256, 1) column_means_wide_scalar(
 
     // Mean over i, argmax over i, 4 loads under way per thread.
     float row_mean = 0.0f;
-    Indexed<float> row_argmax = Indexed<float>{-__int_as_float(0x7f800000), 0x7fffffffffffffffll};
+    Indexed<float, index_t> row_argmax = Indexed<float, index_t>{-__int_as_float(0x7f800000), Indexed<float, index_t>::NONE};
     for (index_t base = 0; base < R; base += 32) {
         float x_in[4];
         #pragma unroll
@@ -224,11 +229,12 @@ static __global__ void __launch_bounds__(256, 1) column_means_wide_scalar(
         row_argmax = FirstGreatest::of(row_argmax, row_argmax_parts[m][team]);
     }
     row_mean /= static_cast<float>(R);
+    row_argmax.index = row_argmax.index == Indexed<float, index_t>::NONE ? 0 : row_argmax.index;
 
     // The first thread of each row writes mu, at.
     if (member == 0 && inside_) {
         mu[j] = row_mean;
-        at[j] = static_cast<int>(row_argmax.index);
+        at[j] = static_cast<int>(static_cast<long long>(row_argmax.index));
     }
 }
 

@@ -572,16 +572,17 @@ cudaError_t drawdown_launch(
         // Scratch memory of this launch, ordered on the stream; `ticket` and `top_states` start at zero.
         const int64_t ticket_at = 0;
         const int64_t top_states_at = ticket_at + 256;
+        const int64_t scratch_bytes = top_states_at + (N + 131071) / 131072 * 264 / 256 * 256 + 256;
         if (N <= 2147418111) {
             unsigned char* scratch = nullptr;
             cudaError_t error = cudaMallocAsync(
                 reinterpret_cast<void**>(&scratch),
-                static_cast<size_t>(top_states_at + (N + 131071) / 131072 * 264 / 256 * 256 + 256),
+                static_cast<size_t>(scratch_bytes),
                 stream);
             if (error != cudaSuccess) {
                 return error;
             }
-            error = cudaMemsetAsync(scratch, 0, static_cast<size_t>(top_states_at + (N + 131071) / 131072 * 264 / 256 * 256 + 256), stream);
+            error = cudaMemsetAsync(scratch, 0, static_cast<size_t>(scratch_bytes), stream);
             if (error == cudaSuccess) {
                 drawdown_kernels::drawdown_auto_long<int><<<static_cast<unsigned>(blocks), 256, 0, stream>>>(
                     x,
@@ -597,12 +598,12 @@ cudaError_t drawdown_launch(
         unsigned char* scratch = nullptr;
         cudaError_t error = cudaMallocAsync(
             reinterpret_cast<void**>(&scratch),
-            static_cast<size_t>(top_states_at + (N + 131071) / 131072 * 264 / 256 * 256 + 256),
+            static_cast<size_t>(scratch_bytes),
             stream);
         if (error != cudaSuccess) {
             return error;
         }
-        error = cudaMemsetAsync(scratch, 0, static_cast<size_t>(top_states_at + (N + 131071) / 131072 * 264 / 256 * 256 + 256), stream);
+        error = cudaMemsetAsync(scratch, 0, static_cast<size_t>(scratch_bytes), stream);
         if (error == cudaSuccess) {
             drawdown_kernels::drawdown_auto_long<long long><<<static_cast<unsigned>(blocks), 256, 0, stream>>>(
                 x,
@@ -641,16 +642,17 @@ cudaError_t drawdown_launch(
         // Scratch memory of this launch, ordered on the stream; `ticket` and `top_states` start at zero.
         const int64_t ticket_at = 0;
         const int64_t top_states_at = ticket_at + 256;
+        const int64_t scratch_bytes = top_states_at + (N + 131071) / 131072 * 264 / 256 * 256 + 256;
         if (N <= 2147418111) {
             unsigned char* scratch = nullptr;
             cudaError_t error = cudaMallocAsync(
                 reinterpret_cast<void**>(&scratch),
-                static_cast<size_t>(top_states_at + (N + 131071) / 131072 * 264 / 256 * 256 + 256),
+                static_cast<size_t>(scratch_bytes),
                 stream);
             if (error != cudaSuccess) {
                 return error;
             }
-            error = cudaMemsetAsync(scratch, 0, static_cast<size_t>(top_states_at + (N + 131071) / 131072 * 264 / 256 * 256 + 256), stream);
+            error = cudaMemsetAsync(scratch, 0, static_cast<size_t>(scratch_bytes), stream);
             if (error == cudaSuccess) {
                 drawdown_kernels::drawdown_auto_long_scalar<int><<<static_cast<unsigned>(blocks), 256, 0, stream>>>(
                     x,
@@ -666,12 +668,12 @@ cudaError_t drawdown_launch(
         unsigned char* scratch = nullptr;
         cudaError_t error = cudaMallocAsync(
             reinterpret_cast<void**>(&scratch),
-            static_cast<size_t>(top_states_at + (N + 131071) / 131072 * 264 / 256 * 256 + 256),
+            static_cast<size_t>(scratch_bytes),
             stream);
         if (error != cudaSuccess) {
             return error;
         }
-        error = cudaMemsetAsync(scratch, 0, static_cast<size_t>(top_states_at + (N + 131071) / 131072 * 264 / 256 * 256 + 256), stream);
+        error = cudaMemsetAsync(scratch, 0, static_cast<size_t>(scratch_bytes), stream);
         if (error == cudaSuccess) {
             drawdown_kernels::drawdown_auto_long_scalar<long long><<<static_cast<unsigned>(blocks), 256, 0, stream>>>(
                 x,

@@ -236,16 +236,17 @@ cudaError_t total_launch(
         // Scratch memory of this launch, ordered on the stream; `tickets` starts at zero.
         const int64_t tickets_at = 0;
         const int64_t part0_at = tickets_at + 256;
+        const int64_t scratch_bytes = part0_at + (1056 < N / 4096 + 1 ? 1056 : N / 4096 + 1) * 4 / 256 * 256 + 256;
         if (N <= 2147418111 && N <= 2113929215) {
             unsigned char* scratch = nullptr;
             cudaError_t error = cudaMallocAsync(
                 reinterpret_cast<void**>(&scratch),
-                static_cast<size_t>(part0_at + (1056 < N / 4096 + 1 ? 1056 : N / 4096 + 1) * 4 / 256 * 256 + 256),
+                static_cast<size_t>(scratch_bytes),
                 stream);
             if (error != cudaSuccess) {
                 return error;
             }
-            error = cudaMemsetAsync(scratch, 0, static_cast<size_t>(tickets_at + 256), stream);
+            error = cudaMemsetAsync(scratch, 0, static_cast<size_t>(part0_at), stream);
             if (error == cudaSuccess) {
                 total_kernels::total_auto<int><<<static_cast<unsigned>(blocks), 256, 0, stream>>>(
                     x,
@@ -261,12 +262,12 @@ cudaError_t total_launch(
         unsigned char* scratch = nullptr;
         cudaError_t error = cudaMallocAsync(
             reinterpret_cast<void**>(&scratch),
-            static_cast<size_t>(part0_at + (1056 < N / 4096 + 1 ? 1056 : N / 4096 + 1) * 4 / 256 * 256 + 256),
+            static_cast<size_t>(scratch_bytes),
             stream);
         if (error != cudaSuccess) {
             return error;
         }
-        error = cudaMemsetAsync(scratch, 0, static_cast<size_t>(tickets_at + 256), stream);
+        error = cudaMemsetAsync(scratch, 0, static_cast<size_t>(part0_at), stream);
         if (error == cudaSuccess) {
             total_kernels::total_auto<long long><<<static_cast<unsigned>(blocks), 256, 0, stream>>>(
                 x,
@@ -286,16 +287,17 @@ cudaError_t total_launch(
     // Scratch memory of this launch, ordered on the stream; `tickets` starts at zero.
     const int64_t tickets_at = 0;
     const int64_t part0_at = tickets_at + 256;
+    const int64_t scratch_bytes = part0_at + (1056 < N / 1024 + 1 ? 1056 : N / 1024 + 1) * 4 / 256 * 256 + 256;
     if (N <= 2147418111 && N <= 2113929215) {
         unsigned char* scratch = nullptr;
         cudaError_t error = cudaMallocAsync(
             reinterpret_cast<void**>(&scratch),
-            static_cast<size_t>(part0_at + (1056 < N / 1024 + 1 ? 1056 : N / 1024 + 1) * 4 / 256 * 256 + 256),
+            static_cast<size_t>(scratch_bytes),
             stream);
         if (error != cudaSuccess) {
             return error;
         }
-        error = cudaMemsetAsync(scratch, 0, static_cast<size_t>(tickets_at + 256), stream);
+        error = cudaMemsetAsync(scratch, 0, static_cast<size_t>(part0_at), stream);
         if (error == cudaSuccess) {
             total_kernels::total_auto_scalar<int><<<static_cast<unsigned>(blocks), 256, 0, stream>>>(
                 x,
@@ -311,12 +313,12 @@ cudaError_t total_launch(
     unsigned char* scratch = nullptr;
     cudaError_t error = cudaMallocAsync(
         reinterpret_cast<void**>(&scratch),
-        static_cast<size_t>(part0_at + (1056 < N / 1024 + 1 ? 1056 : N / 1024 + 1) * 4 / 256 * 256 + 256),
+        static_cast<size_t>(scratch_bytes),
         stream);
     if (error != cudaSuccess) {
         return error;
     }
-    error = cudaMemsetAsync(scratch, 0, static_cast<size_t>(tickets_at + 256), stream);
+    error = cudaMemsetAsync(scratch, 0, static_cast<size_t>(part0_at), stream);
     if (error == cudaSuccess) {
         total_kernels::total_auto_scalar<long long><<<static_cast<unsigned>(blocks), 256, 0, stream>>>(
             x,

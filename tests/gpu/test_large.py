@@ -78,3 +78,16 @@ def test_mistakes_are_seen() -> None:
         assert "of 25000000 elements are wrong, the first at [0, 1]" in text
     for program in programs(square.format("i, j")):
         assert run_moves(program, {"N": 5000}, moves) == []
+
+
+@pytest.mark.gpu
+def test_a_histogram_of_more_elements_than_an_index_of_32_bits_reaches() -> None:
+    import cupy
+
+    text = "kernel hist(N) { in a: u8[N]; out b: i64[256]; b[k] = count[i](a[i] == k) }"
+    for program in programs(text):
+        source = cupy.zeros(BYTES, cupy.uint8)
+        source[-300:] = 7
+        result = cupy.full(256, -1, cupy.int64)
+        run(program, {"N": BYTES}, source, result)
+        assert int(result[0]) == BYTES - 300 and int(result[7]) == 300 and int(result.sum()) == BYTES

@@ -72,3 +72,39 @@ def test_a_launch_waits_for_nothing_but_its_own_stream() -> None:
     long.synchronize()
     assert still_running
     assert bool((out_small == 1).all()) and bool((out_large == 1).all())
+
+
+HISTOGRAM = "kernel hist(N) { in x: u8[N]; out h: i32[256]; h[b] = count[i](x[i] == b) }"
+
+
+@pytest.mark.gpu
+def test_launches_on_several_streams_do_not_share_scratch_memory() -> None:
+    """Totals of two launches in one place would be off, and so would tickets: a launch would have no last block."""
+    import cupy
+
+    kernel = tilegen.loads(HISTOGRAM).kernel()
+    length, count = 3_000_001, 4
+    sources = [cupy.full(length, n, "u1") for n in range(count)]
+    kernel(sources[0])
+    cupy.cuda.Device().synchronize()
+    start, wrong = threading.Barrier(count), []
+
+    def work(number: int) -> None:
+        wanted = cupy.zeros(256, "i4")
+        wanted[number] = length
+        out = cupy.empty(256, "i4")
+        cupy.cuda.Device().synchronize()
+        start.wait()
+        with cupy.cuda.Stream(non_blocking=True) as stream:
+            for turn in range(100):
+                found = kernel(sources[number], out=out) if turn % 2 else kernel(sources[number])
+                if not bool((found == wanted).all()):
+                    wrong.append((number, turn))
+            stream.synchronize()
+
+    threads = [threading.Thread(target=work, args=(n,)) for n in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong

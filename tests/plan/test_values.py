@@ -99,3 +99,13 @@ def test_functions_take_literals_in_every_integer_type(dtype: str) -> None:
     assert np.array_equal(found["q"], np.maximum(x, 7))
     assert np.array_equal(found["r"], np.sign(x) + np.abs(x))
     assert np.array_equal(found["s"], np.where(x > 5, x // 3, x**2))
+
+
+def test_a_let_as_a_gathered_index() -> None:
+    kernel = tilegen.loads(
+        "kernel g(N, M) { in a: f32[M] boundary edge; in idx: i32[N]; out b: f32[N]; "
+        "let k[i] = idx[i] + 1; b[i] = where(idx[i] > 2, a[k[i]], 0.0) + a[k[i]] }"
+    )
+    a, idx = np.arange(20, dtype=np.float32), np.arange(-3, 30, dtype=np.int32)
+    found = a[np.clip(idx + 1, 0, 19)]
+    np.testing.assert_array_equal(kernel(a, idx), np.where(idx > 2, found, 0) + found)

@@ -17,7 +17,6 @@ from tilegen.reference import expected
 from tilegen.runtime.layout import layout, through_memory
 from tilegen.runtime.outcome import Number, Options, Run
 from tilegen.schedule.variants import expand
-from tilegen.spec import Role
 from tilegen.target import target
 from tilegen.toolchain import Compiled, compile_source
 from tilegen.verify.compare import compare
@@ -97,7 +96,11 @@ def run(*trials: Trial) -> list[dict[str, Array]]:
 def execute(ready: Sequence[Ready]) -> list[dict[str, Array]]:
     entries = tuple(dict.fromkeys(r.shape.entry for r in ready if r.shape is not None))
     sources = dict.fromkeys(r.program.source for r in ready)
-    compiled = compile_source("\n".join(sources), target=TARGET, entries=entries, want_cubin=False) if entries else None
+    compiled = (
+        compile_source("\n".join(sources), target=TARGET, entries=entries, want_cubin=False)
+        if entries
+        else None
+    )
     with pytest.MonkeyPatch.context() as patch:
         # No cubin, so nothing is known of registers; the trials do not ask.
         patch.setattr(Compiled, "resources_of", lambda *_: None)
@@ -115,17 +118,13 @@ def judge(one: Ready) -> dict[str, Array]:
     return dict(run.outputs)
 
 
-def simulate(one: Ready) -> Run:
+def simulate(one: Ready, index: str | None = None) -> Run:
+    """`index`: the index type, whatever the launcher would choose."""
     trial, kernel = one.trial, one.program.kernel
     sizes = {**one.program.nest.constants, **trial.sizes}
-    options = Options(strides=dict(trial.strides), misalign=dict(trial.misalign))
+    options = Options(strides=dict(trial.strides), misalign=dict(trial.misalign), index=index)
     scalars = scalar_values(kernel, dict(trial.scalars))
     return simulated.simulate_program(one.program, sizes, one.arrays, scalars, options=options)
-
-
-def outputs_of(kernel_text: str) -> list[str]:
-    kernel = check(parse(source_from_text(kernel_text))).kernels[0].kernels[0]
-    return [t.name for t in kernel.tensors if t.role is not Role.IN]
 
 
 def _repeated(array: Array, strides: Sequence[int]) -> Array:

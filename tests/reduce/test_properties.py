@@ -83,7 +83,9 @@ def schedules(
         case 2 if parallel:
             found.append(f"tile {parallel[0]} = {draw(st.sampled_from((1, 2, 4, 8, 32)))}")
     if draw(st.integers(0, 5)) == 0:
-        found.append(draw(st.sampled_from(("index i64", "max_registers 64", "min_blocks 2", "hint x streaming"))))
+        found.append(
+            draw(st.sampled_from(("index i64", "max_registers 64", "min_blocks 2", "hint x streaming")))
+        )
     return "; ".join(found)
 
 
@@ -188,7 +190,9 @@ def kernels(draw: st.DrawFn) -> Trial:
     for n in range(outputs):
         text, operator = make.reduction(other)
         order = draw(st.permutations(make.parallel))
-        kind = {"any": "bool", "all": "bool", "count": "i64", "argmax": "i64", "argmin": "i64"}.get(operator, "f64")
+        kind = {"any": "bool", "all": "bool", "count": "i64", "argmax": "i64", "argmin": "i64"}.get(
+            operator, "f64"
+        )
         cast = text if kind == "bool" else f"{kind}({text})"
         make.tensor(f"s{n}", "out", kind, order)
         make.lines.append(f"s{n}[{', '.join(order)}] = {cast}")
@@ -214,7 +218,9 @@ def kernels(draw: st.DrawFn) -> Trial:
         for name, clauses in make.clauses.items()
         if "strides(" in clauses
     }
-    misalign = {t: SIZE[make.dtype] * draw(st.sampled_from((1, 2, 3))) for t in "xw" if draw(st.integers(0, 4)) == 0}
+    misalign = {
+        t: SIZE[make.dtype] * draw(st.sampled_from((1, 2, 3))) for t in "xw" if draw(st.integers(0, 4)) == 0
+    }
     return Trial(text, sizes, strides=strides, misalign=misalign, fitted=not schedule and draw(st.booleans()))
 
 

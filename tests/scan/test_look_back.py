@@ -110,6 +110,13 @@ def test_one_long_row_by_auto(points: int, right: Right) -> None:
     assert right(text, {"N": points}, fitted=True).plan == "whole_auto_long"
 
 
+def test_the_tiles_of_the_largest_scans(right: Right) -> None:
+    text = whole().replace(
+        "threads i = 64; tile i = 64", "threads i = 512; tile i = 16384; vector 4; min_blocks 2"
+    )
+    assert right(text, {"N": 3 * 16384 - 4}).plan.endswith("_long")
+
+
 def test_the_order_of_additions_is_the_one_promised() -> None:
     """Bit by bit, as docs/decisions/0015-scans.md states it."""
     x = np.random.default_rng(1).standard_normal(70 * TILE).astype(np.float32)

@@ -9,6 +9,7 @@ import tilegen
 from tilegen.check import check
 from tilegen.parse import parse, source_from_text
 from tilegen.program import Program, build
+from tilegen.runtime.outcome import compile_program
 from tilegen.schedule.auto import expected_share
 from tilegen.target import target
 
@@ -65,3 +66,55 @@ def test_a_tile_of_64_kib_moves_bytes_where_they_belong() -> None:
     x = np.random.default_rng(0).integers(-128, 128, (512, 272)).astype(np.int8)
     kernel = tilegen.loads(text).kernel("transpose").schedule("big")
     np.testing.assert_array_equal(kernel(x), x.T)
+
+
+def test_single_elements_over_a_short_axis_are_loaded_in_six_steps_where_that_moves_little_more() -> None:
+    """A step of a tile that does not divide among the threads has a condition, and there are seven predicates."""
+    text = "kernel k(A, B, C) { in x: f32[A, B, C]; out y: f32[A, C, B]; y[a, c, b] = x[a, b, c] }"
+    program = fitted(text, {"A": 512, "B": 4097, "C": 33})
+    assert dict(program.schedule.tile) == {"b": 64, "c": 33}
+    assert -(-64 * 33 // program.plans[0].threads) == 6
+
+
+def test_short_axes_leave_enough_blocks_for_a_short_tail() -> None:
+    text = (
+        "kernel k(A, B, C, D, E, F) { in x: f32[A, B, C, D, E, F]; out y: f32[F, D, B, A, C, E];"
+        " y[f, d, b, a, c, e] = x[a, b, c, d, e, f] }"
+    )
+    sizes = {"A": 7, "B": 11, "C": 13, "D": 17, "E": 19, "F": 23}
+    program = fitted(text, sizes)
+    shape = program.shape(sizes, {}, {"x": 1 << 20, "y": 1 << 20})
+    assert shape is not None and shape.blocks > 16 * 132
+
+
+SCAN = "kernel k(N) {{ in x: {0}[N]; out y: {1}[N]; y[i] = {2} }}"
+
+
+@pytest.mark.parametrize(
+    ("read", "written", "value", "tile"),
+    [
+        ("f32", "f32", "sum[k in 0..=i](x[k])", 16384),
+        ("f16", "f16", "f16(sum[k in 0..=i](x[k]))", 16384),
+        ("f64", "f64", "sum[k in 0..=i](x[k])", 6144),
+        ("f32", "f32", "x[i] - max[k in 0..=i](x[k])", 8192),
+        ("f32", "f32", "sum[k in 0..=i](x[k]) + sum[k in 0..i](x[k])", 16384),
+        ("f32", "i64", "argmax[k in 0..=i](x[k])", 6144),
+    ],
+)
+def test_tiles_of_long_scans_fill_the_registers(read: str, written: str, value: str, tile: int) -> None:
+    """128 bytes per thread with the totals of their steps, whatever they are: nothing is spilled."""
+    program = fitted(SCAN.format(read, written, value), {"N": 2**29})
+    assert dict(program.schedule.tile) == {"i": tile}
+    assert program.schedule.min_blocks == 2
+    entry = program.rendered.entry(0, "int")
+    assert program.plans[0].name == "k_auto_long"
+    used = compile_program(program, entries=(entry,)).resources_of(entry)
+    assert used.registers <= 64 and used.spill_store_bytes == 0
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "threads"), [(131072, 4096, 256), (4, 2**27, 512), (1, 2**23, 256), (528, 2**20, 512)]
+)
+def test_large_tiles_only_where_blocks_share_long_rows(rows: int, columns: int, threads: int) -> None:
+    text = "kernel k(R, C) { in x: f32[R, C]; out y: f32[R, C]; y[i, j] = sum[k in 0..=j](x[i, k]) }"
+    assert fitted(text, {"R": rows, "C": columns}).plans[0].threads == threads

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -466,14 +467,22 @@ def test_trap(run: Run) -> None:
 
 def test_runaway_loop(run: Run) -> None:
     source = """extern "C" __global__ void k(volatile int* b) {
-    while (b[0] == 0) { b[1 + threadIdx.x] = 1; }
+    while (b[0] == 0) { b[1 + threadIdx.x]++; }
 }"""
     found = faults(run, source, 1, 32, np.zeros(33, np.int32), max_instructions=200_000)
     assert list(found) == [FaultKind.RUNAWAY]
 
 
 @pytest.mark.parametrize(
-    "body", ["", "__nanosleep(20);", "tries++;", "tries = min(2 * tries, 100); __nanosleep(tries);"]
+    "body",
+    [
+        "",
+        "__nanosleep(20);",
+        "tries++;",
+        "tries = min(2 * tries, 100); __nanosleep(tries);",
+        "b[1 + threadIdx.x] = 1;",
+        "__syncthreads();",
+    ],
 )
 def test_a_wait_for_what_nobody_does(run: Run, body: str) -> None:
     source = """extern "C" __global__ void k(volatile int* b) {
@@ -481,11 +490,29 @@ def test_a_wait_for_what_nobody_does(run: Run, body: str) -> None:
     while (b[0] == 0) { BODY }
     b[0] = tries;
 }""".replace("BODY", body)
-    found = faults(run, source, 3, 64, np.zeros(1, np.int32))
+    found = faults(run, source, 3, 64, np.zeros(65, np.int32))
     assert list(found) == [FaultKind.DEADLOCK]
     fault = found[FaultKind.DEADLOCK]
     assert (fault.line, fault.count) == (3, 192)
     assert "192 threads of 3 blocks wait for ever" in fault.message
+
+
+def test_a_wait_on_a_plain_load(run: Run) -> None:
+    source = """extern "C" __global__ void k(int* b, int* c) {
+    int v;
+    do {
+        asm volatile("ld.global.s32 %0, [%1];" : "=r"(v) : "l"(b + blockIdx.x + 1) : "memory");
+    } while (v == 0);
+    b[blockIdx.x] = v + 1;
+}"""
+    start = time.process_time()
+    b = np.zeros(9, np.int32)
+    assert FaultKind.DEADLOCK in faults(run, source, 8, 32, b, b)
+    b[8] = 1
+    report, memory = run(source, 8, 32, b, b)
+    assert memory.read("a0").view(np.int32).tolist() == list(range(9, 0, -1))
+    assert {fault.kind for fault in report.faults} == {FaultKind.GLOBAL_RACE}
+    assert time.process_time() - start < 20
 
 
 def test_a_wait_that_gives_up_is_none(run: Run) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from pathlib import Path
 
 import numpy as np
@@ -37,12 +38,17 @@ def agree(kernel: Kernel, given: dict[str, int]) -> None:
         assert np.array_equal(bits, value.ravel())
 
 
+# Arithmetic in float64 on the host: some seconds for so many points.
+MOST = 2**30
+
+
 @pytest.mark.parametrize("path", SPECS, ids=lambda path: path.stem)
 def test_specs(path: Path) -> None:
     for family in check(parse(read_source(str(path)))).kernels:
         for kernel in family.kernels:
             if moves_of(kernel) is None:
-                assert not any(test.on_gpu for test in family.tests), "a large shape without a fast reference"
+                points = [prod(dict(t.sizes).values()) for t in family.tests if t.on_gpu]
+                assert all(n <= MOST for n in points), "a large shape without a fast reference"
                 continue
             for test in [t for t in family.tests if t.sizes and not t.on_gpu][:2]:
                 agree(kernel, dict(test.sizes))

@@ -161,6 +161,28 @@ CODES: tuple[Code, ...] = (
         "y[i, j] = sum[k in 0..=j](x[i, k]) with threads j = 96; tile j = 100",
     ),
     Code(
+        "TG0641",
+        "a directive that a histogram has no use for",
+        "Blocks of a histogram stride over all elements, count each at once and hold all bins: there are no tiles to "
+        "shape, to stage, to order or to guard. `threads`, `vector`, `unroll`, `hint`, `index`, `max_registers` and "
+        "`min_blocks` apply.",
+        "h[b] = count[i](x[i] == b) with tile i = 4096",
+    ),
+    Code(
+        "TG0642",
+        "threads along an axis that is not walked",
+        "Threads of a histogram walk its elements: `threads` and `unroll` name the axes of the reduction. An axis of "
+        "bins says where a count goes.",
+        "h[b] = count[i](x[i] == b) with threads b = 256",
+    ),
+    Code(
+        "TG0643",
+        "more loads than a thread can hold",
+        "In a histogram `unroll` is the number of loads of a thread that are under way at once. Each waits in "
+        "registers of its own.",
+        "h[b] = count[i](x[i] == b) with unroll i = 64",
+    ),
+    Code(
         "TG0701",
         "a kernel that cannot be generated yet",
         "The spec is legal and the NumPy reference evaluates it. This version generates copies, layout changes, "

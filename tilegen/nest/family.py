@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from enum import Enum
 
 from tilegen.algebra import symbols
+from tilegen.nest.histogram import histogram_of
 from tilegen.spec import Kernel, Reduce, Value, walk
 
 
@@ -26,6 +27,8 @@ def family_of(kernel: Kernel, closed: Mapping[str, Value]) -> Family:
         return Family.MAP
     if any(is_scan(kernel, r) for r in reductions):
         return Family.SCAN
+    if histogram_of(kernel, closed) is not None:
+        return Family.HISTOGRAM
     return Family.REDUCE
 
 

@@ -119,6 +119,12 @@ def _implied(condition: AtMost, by: AtMost) -> bool:
     return condition.limit >= by.limit and all(c >= 0 for _, c in (by.value - condition.value).terms)
 
 
+def magnitude(value: Expr, nest: Nest) -> Expr:
+    """A bound of the absolute value of `value`, and of every partial sum of it, at all points of the nest."""
+    signed = {stride_symbol(t, d) for t, d in nest.dynamic_strides} | {s.name for s in nest.kernel.scalars}
+    return _magnitude(value, {a.name: a.extent for a in nest.axes}, signed)
+
+
 def _magnitude(value: Expr, extents: dict[str, Expr], signed: set[str]) -> Expr:
     total = expr(0)
     for monomial, coefficient in value.terms:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from math import prod
 
@@ -16,6 +17,7 @@ from tilegen.plan.problems import cut_vectors, endless_tile, not_along, nothing_
 from tilegen.plan.stage import StageBox, box_of, why_not_staged
 from tilegen.plan.sweep import distribute, distribute_as_written
 from tilegen.schedule.model import Schedule
+from tilegen.schedule.tiles import PREDICATED_STEPS, PREDICATED_THREADS
 from tilegen.spec import Bounds
 from tilegen.target import Target
 
@@ -27,10 +29,10 @@ def plan_map(nest: Nest, schedule: Schedule, target: Target, name: str) -> Plan:
     run = vector_run(nest, schedule, tiles)
     boxes = tuple(box_of(nest, schedule, tiles, s, run) for s in schedule.stages)
     order = compute_order(nest, tiles)
-    threads = thread_count(schedule, tiles, run, boxes)
     leading = [a for a, _ in run.axes] if run is not None else []
     order = (*leading, *(a for a in order if a not in leading))
     compute_box = [(a, n) for a in order for n in [_tile(tiles, a)] if n > 1]
+    threads = thread_count(schedule, compute_box, run, boxes)
     if schedule.threads:
         sweep = distribute_as_written(compute_box, schedule.threads, run)
     else:
@@ -185,30 +187,37 @@ def access_widths(nest: Nest, schedule: Schedule, run: Run | None) -> tuple[tupl
 
 def thread_count(
     schedule: Schedule,
-    tiles: tuple[TileAxis, ...],
+    compute_box: Sequence[tuple[str, int]],
     run: Run | None,
     boxes: tuple[StageBox, ...],
 ) -> int:
     """Threads per block: as written, else the most up to 256 that leave every thread work in every phase; up to 512
     where a thread would hold more than `_THREAD_BYTES` of the tile."""
-    total = 1
     if schedule.threads:
-        for _, n in schedule.threads:
-            total *= n
-        return total
+        return prod(n for _, n in schedule.threads)
     if schedule.thread_count is not None:
         return schedule.thread_count
-    points = 1
-    for tile in tiles:
-        points *= tile.tile
+    points = prod(n for _, n in compute_box)
     items = min([points // (run.width if run else 1), *(box.items for box in boxes)])
     if items <= 32:
         return max(1, items)
+    few = -(-items // (PREDICATED_STEPS * 32)) * 32
+    if 256 < few <= PREDICATED_THREADS and _walks_singly(compute_box, run, boxes):
+        return few
     held = sum(prod(n for _, n in box.order) * box.dtype.size for box in boxes)
     for count in (*([512] if held > 256 * _THREAD_BYTES else []), 256, 192, 128, 96, 64, 32):
         if count <= items and items % count == 0:
             return count
     return min(256, items // 32 * 32)
+
+
+def _walks_singly(
+    compute_box: Sequence[tuple[str, int]], run: Run | None, boxes: tuple[StageBox, ...]
+) -> bool:
+    """Whether a staged tile is walked element by element, its axes not dividing among the threads."""
+    if run is not None or not boxes or any(box.run is not None or box.across is not None for box in boxes):
+        return False
+    return any(distribute(box, 256).linear for box in (compute_box, *(b.order for b in boxes)))
 
 
 def unrolled(sweep: Sweep, schedule: Schedule) -> Sweep:

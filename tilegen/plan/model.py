@@ -22,6 +22,7 @@ from tilegen.dtypes import DType
 from tilegen.nest.affine import Run
 from tilegen.nest.model import Access, Nest, Store
 from tilegen.nest.passes import Pass
+from tilegen.plan.histogram_model import ClearBins, CountElements, TotalBins, WriteBins
 from tilegen.plan.scan_phase import Scan
 from tilegen.schedule.model import Schedule
 from tilegen.spec import Reduce
@@ -250,7 +251,19 @@ class PointStores:
     widths: tuple[tuple[Access, int], ...]
 
 
-Phase = Load | Barrier | Compute | Walk | Combine | PointStores | Scan
+Phase = (
+    Load
+    | Barrier
+    | Compute
+    | Walk
+    | Combine
+    | PointStores
+    | Scan
+    | ClearBins
+    | CountElements
+    | TotalBins
+    | WriteBins
+)
 
 
 @dataclass(frozen=True, slots=True)

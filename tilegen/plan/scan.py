@@ -19,13 +19,9 @@ from tilegen.plan.problems import not_along
 from tilegen.plan.scan_phase import CHUNK, Carrier, Carry, Loaded, Scan, Spread
 from tilegen.schedule.model import Schedule
 from tilegen.schedule.problems import members_of_several_types
-from tilegen.schedule.scan import follows
+from tilegen.schedule.scan import follows, most_shared_rows
 from tilegen.spec import Binary, BinaryOp, Read, Reduce, Value, Where, children
 from tilegen.target import Target
-
-# With fewer blocks than this per multiprocessor, walking whole rows leaves the memory idle while totals are combined.
-_ROWS_PER_SM = 4
-_MULTIPROCESSORS = 132
 
 
 def plan_scan(nest: Nest, schedule: Schedule, target: Target, name: str) -> tuple[Plan, ...]:
@@ -104,7 +100,7 @@ def _few_rows(nest: Nest, schedule: Schedule, walk: Plan, target: Target) -> tup
     if spread.warps < 2 or (spread.across is None and spread.beside > 1):
         return None
     rows, length = _lines(nest, walk.tiles), nest.axis(spread.axis).extent
-    most, least = _ROWS_PER_SM * (target.sm_count or _MULTIPROCESSORS), 2 * spread.tile
+    most, least = most_shared_rows(target), 2 * spread.tile
     if (rows.constant or 0) > most or (length.constant is not None and length.constant < least):
         return None
     found: list[Condition] = []

@@ -8,7 +8,7 @@ from tilegen.nest.rows import row_count
 from tilegen.plan.combine import ARGUMENTS
 from tilegen.plan.model import Combine
 from tilegen.plan.reduce import components, scratch_name
-from tilegen.render.operators import NO_INDEX, accumulator_ctype, identity_text, operator_name
+from tilegen.render.operators import accumulator_ctype, identity_text, operator_name
 from tilegen.render.rows import RowScope
 from tilegen.render.view import CombineView, SharedView
 from tilegen.spec import Reduce, Reduction
@@ -219,7 +219,8 @@ def _finish(rows: RowScope, node: Reduce) -> list[str]:
     if node.op in ARGUMENTS:
         at = rows.at_lane(rows.result(node))
         first = rows.scope.index(rows.scope.in_nest(node.axes[0].lower if len(node.axes) == 1 else ZERO))
-        return rows.each_lane([f"{at}.index = {at}.index == {NO_INDEX} ? {first} : {at}.index;"])
+        none = f"{accumulator_ctype(node, rows.types, rows.helpers)}::NONE"
+        return rows.each_lane([f"{at}.index = {at}.index == {none} ? {first} : {at}.index;"])
     if node.op is not Reduction.MEAN:
         return []
     count = None

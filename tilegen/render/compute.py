@@ -131,14 +131,15 @@ class ItemBody:
             return f"{name}[{index(address // placement.block)}].{member}[{index(address % placement.block)}]"
         return f"{name}[{index(address)}].{member}"
 
-    def printer(self, shift: Shift) -> ValuePrinter:
+    def printer(self, shift: Shift, named: bool = True) -> ValuePrinter:
+        """Prints values at the point, or at a lane of it. `named`: a `let` becomes a constant by its name."""
         return ValuePrinter(
             types=self.scope.file.types,
             read=lambda read: self._read(read, shift),
             index=lambda e: self.scope.index(substitute(self.scope.in_nest(e), shift)),
             scalar=lambda name: self.scope.names.user(f"${name}"),
             fresh=self.fresh,
-            lets={value: name for name, value in self.scope.nest.lets},
+            lets={value: name for name, value in self.scope.nest.lets} if named else {},
             helpers=self.scope.file.helpers,
             known=self.known,
         )
@@ -219,7 +220,8 @@ class ItemBody:
                 self.definitions.append(f"const index_t {name} = {text};")
                 self.indices[text] = name
             return self.indices[text]
-        text = self.printer(shift)(checked.index)
+        # A constant would stand before the condition that guards the read.
+        text = self.printer(shift, named=False)(checked.index)
         return f"static_cast<index_t>({text})" if index_kind(checked) == "index_t" else text
 
     # Several lanes at a time

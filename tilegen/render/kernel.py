@@ -7,20 +7,10 @@ from collections.abc import Mapping
 
 from tilegen.dtypes import DType, Struct
 from tilegen.nest.model import Pointer, stride_symbol
-from tilegen.plan.model import (
-    FIELD,
-    Barrier,
-    Buffer,
-    Combine,
-    Compute,
-    Load,
-    Phase,
-    Plan,
-    PointStores,
-    Walk,
-)
+from tilegen.plan.model import FIELD, Barrier, Buffer, Compute, Load, Phase, Plan
 from tilegen.plan.scan_phase import Scan
 from tilegen.render.compute import view_compute
+from tilegen.render.histogram import view_histogram
 from tilegen.render.load import view_load
 from tilegen.render.reduce import view_reduce
 from tilegen.render.scan import view_scan
@@ -61,6 +51,8 @@ def view_kernel(plan: Plan, file: FileContext) -> KernelView:
 def _view_body(scope: KernelScope) -> BodyView:
     if isinstance(scope.plan.phases[0], Scan):
         return view_scan(scope)
+    if scope.plan.schedule.counting is not None:
+        return view_histogram(scope)
     return view_reduce(scope) if scope.plan.schedule.rows is not None else _view_tiles(scope)
 
 
@@ -279,8 +271,8 @@ def _phase(scope: KernelScope, phase: Phase) -> PhaseView:
             return SweepPhaseView(
                 (_compute_comment(scope, phase),), view_compute(scope, phase, True), free, scope.interior
             )
-        case Walk() | Combine() | PointStores() | Scan():
-            raise AssertionError("a nest without reductions has tiles only")
+        case _:
+            raise AssertionError("a nest of the map family has tiles only")
 
 
 def _load_comment(scope: KernelScope, load: Load) -> str:

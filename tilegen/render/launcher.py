@@ -6,10 +6,10 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from tilegen.algebra import ANY, NON_NEGATIVE, ZERO, Expr, bounds, linear_parts, substitute, symbols
+from tilegen.algebra import ANY, NON_NEGATIVE, ZERO, Expr, bounds, ceil_div, linear_parts, substitute, symbols
 from tilegen.dtypes import DType, Kind, Struct
 from tilegen.nest.model import Nest, Pointer, stride_symbol
-from tilegen.plan.model import Aligned, AtLeast, AtMost, Condition, Equals, Multiple, Plan, Scratch
+from tilegen.plan.model import Aligned, AtLeast, AtMost, Condition, Equals, Multiple, Plan, Scratch, TileAxis
 from tilegen.render.c_index import IndexPrinter
 from tilegen.render.c_types import TypeNames, host_type
 from tilegen.render.names import Names
@@ -97,7 +97,7 @@ class LauncherView:
             text += " ".join(
                 [*v.conditions, v.blocks, *(x for t in v.types for x in (*t.conditions, *t.arguments))]
             )
-            text += " ".join((*v.scratch.offsets, v.scratch.bytes) if v.scratch is not None else ())
+            text += " ".join(v.scratch.offsets if v.scratch is not None else ())
         names = [p.split()[-1] for p in self.parameters]
         return tuple(n for n in names if re.search(rf"\b{re.escape(n)}\b", text) is None)
 
@@ -121,7 +121,7 @@ def view_launcher(
 class _LauncherPrinter:
     def __init__(self, nest: Nest, namespace: str, types: TypeNames, structs: Mapping[str, str]) -> None:
         self.nest, self.namespace, self.types, self.structs = nest, namespace, types, structs
-        self.names = Names(("stream", "blocks", "error", "scratch", "freed"))
+        self.names = Names(("stream", "blocks", "error", "scratch", "scratch_bytes", "freed"))
         for p in nest.pointers:
             self.names.user(f"*{p.name}", p.name)
         for size in nest.kernel.sizes:
@@ -253,10 +253,7 @@ class _LauncherPrinter:
                 types = (wide,)
             case IndexType.AUTO:
                 types = (narrow, wide) if fits else (IndexView("int", (), narrow.arguments),)
-        counts = [
-            f"(({self.index(t.extent)} + {t.tile - 1}) / {t.tile})" if t.tile > 1 else self.index(t.extent, 2)
-            for t in plan.tiles
-        ]
+        counts = [self._tiles(t) for t in plan.tiles]
         counts = [c for c, t in zip(counts, plan.tiles, strict=True) if t.count.constant != 1]
         return VariantView(
             kernel=f"{self.namespace}::{kernel.name}",
@@ -274,28 +271,36 @@ class _LauncherPrinter:
             scratch=self._scratch(plan),
         )
 
+    def _tiles(self, tile: TileAxis) -> str:
+        """The number of tiles along an axis."""
+        if tile.count != ceil_div(tile.extent, tile.tile):
+            return self.index(tile.count, 3)
+        if tile.tile == 1:
+            return self.index(tile.extent, 2)
+        return f"(({self.index(tile.extent)} + {tile.tile - 1}) / {tile.tile})"
+
     def _scratch(self, plan: Plan) -> ScratchView | None:
         """Each part at a multiple of 256 bytes, after at least one byte of the part before: never nothing at all."""
         if not plan.scratch:
             return None
-        offsets, at, zeroed = [], "0", ""
-        for part in plan.scratch_in_order:
-            name = self._offset(part)
-            offsets.append(f"const int64_t {name} = {at};")
+        parts = plan.scratch_in_order
+        names = [*(self._offset(p) for p in parts), "scratch_bytes"]
+        offsets = [f"const int64_t {names[0]} = 0;"]
+        for part, name, end in zip(parts, names, names[1:], strict=False):
             size = part.bytes.constant
             taken = (
                 f"{self.index(part.bytes, 2)} / 256 * 256 + 256"
                 if size is None
                 else str(size // 256 * 256 + 256)
             )
-            at = f"{name} + {taken}"
-            zeroed = at if part.zeroed else zeroed
-        cleared = [f"`{s.name}`" for s in plan.scratch_in_order if s.zeroed]
+            offsets.append(f"const int64_t {end} = {name} + {taken};")
+        zeroed = names[sum(p.zeroed for p in parts)] if any(p.zeroed for p in parts) else ""
+        cleared = [f"`{s.name}`" for s in parts if s.zeroed]
         comment = "Scratch memory of this launch, ordered on the stream"
         comment += (
             f"; {' and '.join(cleared)} start{'s' if len(cleared) == 1 else ''} at zero." if cleared else "."
         )
-        return ScratchView(comment, tuple(offsets), at, zeroed)
+        return ScratchView(comment, tuple(offsets), names[-1], zeroed)
 
     def _offset(self, part: Scratch) -> str:
         return self.names.user(f"&{part.name}", f"{part.name}_at")

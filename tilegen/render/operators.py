@@ -17,8 +17,6 @@ _OPERATORS = {
     Reduction.ARGMAX: "FirstGreatest",
     Reduction.ARGMIN: "FirstLeast",
 }
-# No index of an element: greater than all of them, so that it never wins a tie.
-NO_INDEX = "static_cast<index_t>(0x7fffffff)"
 
 
 def operator_name(node: Reduce, helpers: set[str]) -> str:
@@ -40,7 +38,8 @@ def identity_text(node: Reduce, types: TypeNames, helpers: set[str]) -> str:
     dtype = accumulator_type(node)
     text = literal(identity(node.op, dtype), dtype, types)[0]
     if node.op in ARGUMENTS:
-        return f"{accumulator_ctype(node, types, helpers)}{{{text}, {NO_INDEX}}}"
+        ctype = accumulator_ctype(node, types, helpers)
+        return f"{ctype}{{{text}, {ctype}::NONE}}"
     return text
 
 

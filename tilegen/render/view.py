@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from tilegen.render.histogram_views import ClearView, CountView, TotalView, WriteView
+
 
 @dataclass(frozen=True, slots=True)
 class LoopView:
@@ -138,7 +140,18 @@ class ScanView:
 
 
 # `kind` names the macro of templates/kernel.cu.j2 that prints the phase.
-PhaseView = BarrierView | SweepPhaseView | WalkView | CombineView | OnceView | ScanView
+PhaseView = (
+    BarrierView
+    | SweepPhaseView
+    | WalkView
+    | CombineView
+    | OnceView
+    | ScanView
+    | ClearView
+    | CountView
+    | TotalView
+    | WriteView
+)
 
 
 @dataclass(frozen=True, slots=True)

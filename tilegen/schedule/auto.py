@@ -12,29 +12,36 @@ from tilegen.dtypes import Struct
 from tilegen.nest.affine import coefficient, contiguous_axis, memory_order, shortest_run, step_along
 from tilegen.nest.model import Access, Nest
 from tilegen.schedule.model import Placement, Schedule, Stage
+from tilegen.schedule.tiles import (
+    PREDICATED_STEPS,
+    PREDICATED_THREADS,
+    SHORT,
+    SMALL,
+    aligned,
+    even,
+    packed_tiles,
+    tile_cost,
+)
 from tilegen.spec import Bounds, Kernel, Read, Where, walk
 from tilegen.target import Target
 
 _VECTOR_BYTES = 16
 _THREADS = 256
-# The longest axis that is worth a kernel of its own: known extents make index arithmetic and short rows cheap.
-_SHORT = 128
-_SECTOR = 32
 # A smaller tile leaves threads of a vector transpose without work.
 _LEAST_TILE_BYTES = 4096
 # Blocks that keep every multiprocessor busy, with others to take over while some wait.
 _BLOCKS_PER_SM = 4
 # Elements per store that are gathered one by one from a tile of several short axes.
 _GATHERED = 4
-# How many axes a tile may cover, and how many tiles are looked at closely.
-_PACKED_AXES = 5
+# How many tiles are looked at closely.
 _REFINED = 8
 # Bytes of a row of a square tile, on both sides: bytes in rows of 128 reached 0.91 of a copy, in rows of 256 0.97.
 _ROW_BYTES = 256
-# The most that a tile over short axes holds is a square of this side.
+# The most that a tile over short axes holds is a square of this side; the last blocks of few large ones run alone.
 _PACKED_SIDE = 128
-# What a tile of few points costs in instructions and barriers.
-_SMALL = 0.05
+_PACKED_BLOCKS_PER_SM = 16
+# How much more a tile may move that is loaded in few steps.
+_LITTLE = 1.05
 
 
 def auto_schedule(nest: Nest, target: Target, sizes: Mapping[str, int] | None = None) -> Schedule:
@@ -53,16 +60,14 @@ def expected_share(nest: Nest, schedule: Schedule, target: Target, sizes: Mappin
     extents = {a.name: chooser.extent(a.name) or 1 for a in nest.axes}
     orders = (chooser.known_axes(loads[0]), chooser.known_axes(chooser.output))
     points = prod(tile.values())
-    ideal = 2 * (1 + _SMALL)
+    ideal = 2 * (1 + SMALL)
     return min(1.0, ideal / tile_cost(tile, extents, orders, chooser.size(loads[0]), points))
 
 
 def short_sizes(kernel: Kernel, sizes: Mapping[str, int]) -> dict[str, int]:
     """Run-time sizes small enough to be constants of the code made for these sizes."""
     return {
-        s.name: sizes[s.name]
-        for s in kernel.sizes
-        if s.default is None and 0 < sizes.get(s.name, 0) <= _SHORT
+        s.name: sizes[s.name] for s in kernel.sizes if s.default is None and 0 < sizes.get(s.name, 0) <= SHORT
     }
 
 
@@ -155,7 +160,7 @@ class _Chooser:
             if total // have * extent <= points * 5 // 4:
                 tile[axis] = max(1, extent)
                 continue
-            tile[axis] = max(have, _aligned(even(extent, max(1, points * have // total)), extent))
+            tile[axis] = max(have, aligned(even(extent, max(1, points * have // total)), extent))
             return
 
     # Straight from input to output
@@ -203,7 +208,7 @@ class _Chooser:
         assert fast is not None
         loads = {t: a for t, a in loads.items() if contiguous_axis(self.nest, a) == fast}
         largest = max(self.size(a) for a in (self.output, *loads.values()))
-        for tile in self._tiles(fast, first, self._side(largest)):
+        for tile in self._tiles(fast, first, self._side(largest, self._packed(fast))):
             if tile.get(fast, 1) < 2 or tile.get(self.row, 1) < 2:
                 continue
             stores = self._along_row()
@@ -214,13 +219,17 @@ class _Chooser:
             widths = {self.tensor(a): out for a in stores} | dict.fromkeys(loads, load)
             yield self._schedule(tile, widths, tuple(loads), split=out == load == 1)
 
+    def _packed(self, fast: str) -> bool:
+        """Whether a side of the tile is a short axis, which it then holds whole."""
+        return any((self.extent(a) or SHORT + 1) <= SHORT for a in (fast, self.row))
+
     def _along_row(self) -> list[Access]:
         """The stores along the row that the first output is written in; none if that has no neighbours side by side."""
         if contiguous_axis(self.nest, self.output) != self.row:
             return []
         return [s.access for s in self.nest.stores if contiguous_axis(self.nest, s.access) == self.row]
 
-    def _side(self, largest: int) -> int:
+    def _side(self, largest: int, packed: bool) -> int:
         """The side of a square tile for elements of `largest` bytes; smaller while blocks are too few to go round, or
         would not fit a multiprocessor three at a time."""
         side, extents = _ROW_BYTES // largest, [self.extent(a.name) for a in self.nest.axes]
@@ -229,7 +238,8 @@ class _Chooser:
         while side * side * largest > room:
             side //= 2
         points = prod(e for e in extents if e is not None)
-        enough = _BLOCKS_PER_SM * (self.target.sm_count or 1)
+        blocks = _PACKED_BLOCKS_PER_SM if packed else _BLOCKS_PER_SM
+        enough = blocks * (self.target.sm_count or 1)
         while (
             None not in extents
             and side * side * largest >= 4 * _LEAST_TILE_BYTES
@@ -249,25 +259,46 @@ class _Chooser:
         orders = (self.known_axes(load), self.known_axes(self.output))
         sizes = {a: max(1, e) for a, e in extents.items() if e is not None}
         square = {a: min(e, side) for a, e in sizes.items() if a in (fast, self.row)}
-        single = 1 in (self.width([load], square), self.width(self._along_row(), square))
-        if single or min(sizes[fast], sizes[self.row]) < 2 * side:
+        widths = (self.width([load], square), self.width(self._along_row(), square))
+        if 1 in widths or min(sizes[fast], sizes[self.row]) < 2 * side:
             side = min(side, _PACKED_SIDE)
-        ranked = sorted(
-            packed_tiles(sizes, orders, side * side * 5 // 4),
-            key=lambda tile: tile_cost(tile, sizes, orders, self.size(load), side * side),
-        )
-        largest = {a: min(e, side) for a, e in sizes.items() if a in (fast, self.row)}
-        if (
-            self.size(load) == 4
-            and max(self.width([load], largest), self.width(self._along_row(), largest)) == 1
-        ):
-            ranked = sorted(
-                packed_tiles(sizes, orders, side * side * 2),
-                key=lambda tile: tile_cost(tile, sizes, orders, self.size(load), side * side * 2),
-            )
-        yield from sorted(
+        points, most = side * side, side * side * 5 // 4
+        if self.size(load) == 4 and max(widths) == 1:
+            points = most = side * side * 2
+
+        def cost(tile: Mapping[str, int]) -> float:
+            return tile_cost(tile, sizes, orders, self.size(load), points)
+
+        ranked = sorted(packed_tiles(sizes, orders, most), key=cost)
+        refined = sorted(
             ranked[:_REFINED], key=lambda tile: self._refined_cost(tile, sizes, orders, load, side)
         )
+        yield from self._in_few_steps(ranked, refined[0], sizes, orders, load)
+        yield from refined
+
+    def _in_few_steps(
+        self,
+        ranked: Sequence[dict[str, int]],
+        best: Mapping[str, int],
+        sizes: Mapping[str, int],
+        orders: tuple[tuple[str, ...], ...],
+        load: Access,
+    ) -> Iterator[dict[str, int]]:
+        """Instead of a large tile of single elements over a short axis, one that is loaded in few steps, if there is
+        one that moves little more."""
+        most = PREDICATED_STEPS * PREDICATED_THREADS
+        axes = (contiguous_axis(self.nest, load), self.row)
+        if not any(a is not None and sizes[a] <= SHORT for a in axes) or prod(best.values()) <= most:
+            return
+        if max(self.width([load], best), self.width(self._along_row(), best)) > 1:
+            return
+
+        def cost(tile: Mapping[str, int]) -> float:
+            return tile_cost(tile, sizes, orders, self.size(load), prod(tile.values()))
+
+        few = min((t for t in ranked if prod(t.values()) <= most), key=cost, default=None)
+        if few is not None and cost(few) <= _LITTLE * cost(best):
+            yield few
 
     def known_axes(self, access: Access) -> tuple[str, ...]:
         """Axes in memory's order, up to the first of unknown extent."""
@@ -317,73 +348,6 @@ class _Chooser:
             stages=tuple(Stage(t, Placement.BEST, 0) for t in stages),
             vector_of=tuple((t, w) for t, w in widths.items() if w > 1),
         )
-
-
-def packed_tiles(
-    extents: Mapping[str, int], orders: Sequence[Sequence[str]], points: int
-) -> list[dict[str, int]]:
-    """Tiles of at most `points` points over the fastest axes of each order (first: the load's, last: the store's)."""
-    axes: dict[str, None] = {}
-    for order in orders:
-        run = 1
-        for axis in order:
-            axes[axis] = None
-            run *= extents[axis]
-            if run >= points:
-                break
-    tiles: list[dict[str, int]] = [{}]
-    for axis in list(axes)[:_PACKED_AXES]:
-        extent = extents[axis]
-        choices = {_aligned(even(extent, 2**k), extent) for k in range(points.bit_length())}
-        choices |= {1, min(extent, points)} | {
-            n for n in range(2, min(extent, _SHORT) + 1) if extent % n == 0
-        }
-        tiles = [t | {axis: n} for t in tiles for n in sorted(choices) if prod(t.values()) * n <= points]
-    return tiles
-
-
-def tile_cost(
-    tile: Mapping[str, int],
-    extents: Mapping[str, int],
-    orders: Sequence[Sequence[str]],
-    size: int,
-    points: int,
-) -> float:
-    """Bytes that move per byte asked for, more for short rows and small tiles.
-
-    A row of a tile that starts anywhere costs the sectors at its ends; tiles that hang over the edge do nothing there;
-    rows shorter than a warp's 128 bytes and tiles of few points cost instructions and barriers.
-    """
-    cost = 0.0
-    for order in orders:
-        row, pitch = 1, 1
-        for axis in order:
-            row *= tile.get(axis, 1)
-            pitch *= extents[axis]
-            if tile.get(axis, 1) < extents[axis]:
-                break
-        row_bytes = row * size
-        ends = 0 if row_bytes % _SECTOR == 0 and pitch * size % _SECTOR == 0 else _SECTOR
-        weight = 1 if order is orders[0] else 1.25  # sectors written in part cost more than those read
-        cost += weight * ends / row_bytes + 1 + 0.05 * max(0.0, 128 / row_bytes - 1) + 1e-3 * 128 / row_bytes
-    overhang = prod(-(-extents[a] // n) * n / max(1, extents[a]) for a, n in tile.items())
-    return cost * overhang * (1 + _SMALL * points / prod(tile.values()))
-
-
-def _aligned(tile: int, extent: int) -> int:
-    """A part of a long axis that holds whole vectors and, where it can, whole warps."""
-    unit = next((u for u in (32, 16, 8, 4, 2) if tile >= 2 * u and extent > tile), 1)
-    return tile - tile % unit
-
-
-def even(extent: int, most: int) -> int:
-    """A tile of about `most` that leaves no thin rest: few tiles share an axis evenly, many need not."""
-    if extent >= 4 * most:
-        return most
-    count = max(1, round(extent / most))
-    if -(-extent // count) > most * 5 // 4:
-        count += 1
-    return max(1, -(-extent // count))
 
 
 def _conditional_tensors(nest: Nest) -> set[str]:

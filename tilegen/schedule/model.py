@@ -68,6 +68,22 @@ class Rows:
 
 
 @dataclass(frozen=True, slots=True)
+class Counting:
+    """How the elements of a histogram are counted. `items`: accesses of a thread and tensor that are under way at
+    once. `blocks` per multiprocessor. `inside`: batch axes that are walked with the elements, so that a block has bins
+    for all of their points."""
+
+    threads: int
+    items: int
+    blocks: int
+    inside: tuple[str, ...] = ()
+
+    def describe(self) -> str:
+        words = [f"{self.threads} threads", f"{self.items} accesses under way", f"{self.blocks} blocks an SM"]
+        return ", ".join(words + [f"`{a}` inside a block" for a in self.inside])
+
+
+@dataclass(frozen=True, slots=True)
 class Schedule:
     """Directives for one kernel, axes by the nest's names.
 
@@ -75,7 +91,8 @@ class Schedule:
     fastest in a warp; empty: `thread_count` threads in the order of the output. `vector`: elements per global access
     for every tensor it can serve; `vector_of` overrides it per tensor. `vector_required`: tensors for which a narrower
     access is an error, not a choice. `unroll`: axis to unroll factor. `spans`: where directives (entry None) and single
-    entries of them (`i` of `tile i = 30`) were written. `rows`: for a nest with reductions, in place of `tile`.
+    entries of them (`i` of `tile i = 30`) were written. `rows`: for a nest with reductions, in place of `tile`;
+    `counting`: for a histogram.
     """
 
     name: str
@@ -94,6 +111,7 @@ class Schedule:
     min_blocks: int | None = None
     index: IndexType = IndexType.AUTO
     rows: Rows | None = None
+    counting: Counting | None = None
     spans: tuple[tuple[str, str | None, Span], ...] = field(default=(), repr=False, compare=False)
 
     def tile_of(self, axis: str) -> int:
@@ -133,6 +151,8 @@ class Schedule:
             parts.append("tile " + ", ".join(f"{a} = {t}" for a, t in tiled))
         if self.rows is not None:
             parts.append(self.rows.describe())
+        if self.counting is not None:
+            parts.append(self.counting.describe())
         if self.threads:
             parts.append("threads " + ", ".join(f"{a} = {t}" for a, t in self.threads))
         for stage in self.stages:

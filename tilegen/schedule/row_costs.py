@@ -44,7 +44,7 @@ class RowCosts:
     def registers(self, width: int, items: int) -> int:
         """Registers of a thread that keeps `items` vectors of `width` elements of its row."""
         most = max(
-            max(_words(before, width) * items, _words(after, width) * items + _words(inline, width))
+            max(_words(before, width), _words(after, width)) * items + _words(inline, width)
             for before, after, inline in self.stays
         )
         return most + _BASE_REGISTERS + self.temporaries

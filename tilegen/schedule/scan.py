@@ -20,6 +20,7 @@ from tilegen.nest.scan import fast_axis, memory_address
 from tilegen.schedule.complete import written_at
 from tilegen.schedule.model import Schedule
 from tilegen.schedule.problems import registers_out_of_range, too_many_threads, wider_than_an_instruction
+from tilegen.schedule.scan_costs import words_held
 from tilegen.schedule.scan_problems import (
     not_for_scans,
     rows_unlike_threads,
@@ -51,6 +52,15 @@ _SECTOR = 32
 _VECTOR_BYTES = 16
 # Of the widest element, per thread and tile: enough in flight with five blocks per multiprocessor.
 _BYTES_PER_THREAD = 64
+# With fewer rows than this per multiprocessor, walking whole rows leaves the memory idle while totals are combined.
+_ROWS_PER_SM = 4
+_MULTIPROCESSORS = 132
+# Where blocks share a row, a tile is held while its block waits for the tiles before it, and every tile costs messages
+# and a wait: tiles are as large as registers can hold. 64 of them per thread, of which 40 for the tile: 128 bytes.
+_REGISTERS = 64
+_WORDS_HELD = 40
+# Where the rows have fewer tiles than this per place for a block, smaller ones spread better.
+_TILES_PER_PLACE = 4
 _MOST_ITEMS = 32
 # Bytes take a register each once they are terms; one element per step takes a warp scan per element.
 _MOST_SINGLE_ITEMS = 16
@@ -102,6 +112,9 @@ class _Chooser:
         along, length = _THREADS, self.extent(self.axis)
         if length is not None:
             along, steps = _team(length, width, steps, size)
+            shared = self._shared(width, length)
+            if shared is not None:
+                return shared
         beside, row = 1, parallel_row(self.nest)
         if row is not None and along < _THREADS:
             count = self.extent(row)
@@ -113,6 +126,19 @@ class _Chooser:
         if beside > 1 and row is not None:
             tile, threads = [(row, beside), *tile], [(row, beside), *threads]
         return Schedule("auto", tile=tuple(tile), threads=tuple(threads), vector=width)
+
+    def _shared(self, width: int, length: int) -> Schedule | None:
+        """For rows that blocks share, if those have tiles enough for all blocks of the device."""
+        rows = self.others(self.axis)
+        if width == 1 or rows is None or rows > most_shared_rows(self.target):
+            return None
+        tile = _MOST_THREADS * max(1, _WORDS_HELD // words_held(self.nest, width)) * width
+        resident = self.target.registers_per_sm // (_REGISTERS * _MOST_THREADS)
+        places = resident * (self.target.sm_count or _MULTIPROCESSORS)
+        if rows * (length // tile) < _TILES_PER_PLACE * places:
+            return None
+        tiles, threads = ((self.axis, tile),), ((self.axis, _MOST_THREADS),)
+        return Schedule("auto", tile=tiles, threads=threads, vector=width, min_blocks=resident)
 
     def _across(self, fast: str, columns: int | None) -> Schedule:
         follow = _following(self.nest, fast)
@@ -172,6 +198,11 @@ def _team(length: int, width: int, most: int, size: int) -> tuple[int, int]:
         return along, -(-length // (along * width))
     tiles = -(-length // (_THREADS * width * most))
     return _THREADS, -(-length // (tiles * _THREADS * width))
+
+
+def most_shared_rows(target: Target) -> int:
+    """How many rows there may be at most for blocks to share them."""
+    return _ROWS_PER_SM * (target.sm_count or _MULTIPROCESSORS)
 
 
 def _power(number: int) -> int:

@@ -158,7 +158,8 @@ class MemoryOperation:
         if form.access is Access.LOAD:
             self._load(memory, flat, index)
         elif form.access is Access.STORE:
-            context.writes += space is not Space.LOCAL
+            if space is Space.LOCAL:
+                context.local_writes += 1
             self._store(memory, flat, index)
         else:
             self._atomic(memory, flat, index)
@@ -219,14 +220,24 @@ class MemoryOperation:
     def _store(self, memory: Array, flat: Array, index: Array | None) -> None:
         form = self.form
         if form.vector == 1:
-            target = memory.view(form.element)
-            target[flat >> _log2(form.element.itemsize)] = self._value(0, index)
+            target, at = memory.view(form.element), flat >> _log2(form.element.itemsize)
+            before = target[at] if self.context.watched else None
+            target[at] = self._value(0, index)
+            self._changed(target, at, before)
             return
         rows = memory[: len(memory) // form.bytes * form.bytes].view(form.element).reshape(-1, form.vector)
         packed = np.empty((len(flat), form.vector), dtype=form.element)
         for column in range(form.vector):
             packed[:, column] = self._value(column, index)
-        rows[flat >> _log2(form.bytes)] = packed
+        at = flat >> _log2(form.bytes)
+        before = rows[at] if self.context.watched else None
+        rows[at] = packed
+        self._changed(rows, at, before)
+
+    def _changed(self, target: Array, at: Array, before: Array | None) -> None:
+        """Notes a change of memory; without `before` any write is one."""
+        if before is None or target[at].tobytes() != before.tobytes():
+            self.context.writes += 1
 
     def _value(self, position: int, index: Array | None) -> Any:
         value = self.values[position]
@@ -237,17 +248,15 @@ class MemoryOperation:
     def _atomic(self, memory: Array, flat: Array, index: Array | None) -> None:
         form = self.form
         target, first = memory.view(form.element), flat >> _log2(form.element.itemsize)
-        bits = memory.view(f"u{form.element.itemsize}")
         for column in range(form.vector):
             at = first + column
-            before = bits[at] if self.context.watched else None
+            before = target[at] if self.context.watched else None
             b = np.broadcast_to(self._value(column, index), flat.shape)
             c = np.broadcast_to(self._value(1, index), flat.shape) if form.operation == "cas" else b
             old = atomics.apply(target, at, form.operation, form.kind, b, c, self.need_old)
             if old is not None:
                 self._put(self.targets[column], old, index)
-            if before is not None and (bits[at] != before).any():
-                self.context.writes += 1
+            self._changed(target, at, before)
 
     def counts(self) -> list[AccessCounters]:
         """What was counted, one entry per space that was met."""

@@ -43,8 +43,8 @@ class Context(Bounds):
         # What the memory instruction at each position has counted, asked for at the end.
         self.counted: dict[int, Callable[[], list[AccessCounters]]] = {}
         self.checks = checks
-        # Stores and, where `watched`, atomics that changed something: a wait goes on until there is a new one.
-        self.writes = 0
+        # Stores and atomics, where `watched` only those that changed something: a wait goes on until there is one more.
+        self.writes = self.local_writes = 0
         self.watched = False
         self.step = 0
         self.step_pc: list[int] = [0]
@@ -248,15 +248,21 @@ class Context(Bounds):
             keep[rest] = ~self.order.covers(lanes[rest], other[rest], keys[rest])
         if not keep.any():
             return
-        positions, lanes, mine, other, steps, same_warp = (
-            one[keep] for one in (positions, lanes, mine, other, steps, same_warp)
+        positions, lanes, mine, other, steps, same_warp, kept = (
+            one[keep] for one in (positions, lanes, mine, other, steps, same_warp, keys)
         )
         pcs = np.array(self.step_pc)[steps]
         for other_pc in np.unique(pcs).tolist():
             for together in (False, True):
                 chosen = np.flatnonzero((pcs == other_pc) & (same_warp == together))
                 if len(chosen):
-                    self._add_race(space, together, pc, other_pc, chosen, positions, mine, other, addresses)
+                    at = int(chosen[0])
+                    unfenced = self.order.covers_but_for_a_fence(
+                        int(lanes[at]), int(other[at]), int(kept[at])
+                    )
+                    self._add_race(
+                        space, together, pc, other_pc, chosen, positions, mine, other, addresses, unfenced
+                    )
 
     def _add_race(
         self,
@@ -269,6 +275,7 @@ class Context(Bounds):
         mine: Array,
         other: Array,
         addresses: Array,
+        unfenced: bool,
     ) -> None:
         first = int(chosen[0])
         me, them = self.state.thread(int(mine[first])), self.state.thread(int(other[first]))
@@ -276,7 +283,13 @@ class Context(Bounds):
         where, name, offset = self._place(space, address, 1)
         line, other_line = self.line(pc), self.line(other_pc)
         kind = FaultKind.GLOBAL_RACE
-        hint = "different blocks are never ordered" if me.block != them.block else "no barrier lies between"
+        hint = "no barrier lies between"
+        if me.block != them.block:
+            hint = "no release that the first has acquired orders the two blocks"
+        if unfenced:
+            hint = (
+                "the first has read a word written after a fence, but no fence or acquire of its own follows"
+            )
         if space is Space.SHARED:
             kind = FaultKind.SHARED_RACE
             if same_warp and pc != other_pc:

@@ -15,11 +15,11 @@ from tilegen.sim.barriers import BlockBarriers, barrier_kind
 from tilegen.sim.bind import Step, bind, is_control, is_warp_sync
 from tilegen.sim.cluster import ClusterBarriers, is_cluster_barrier
 from tilegen.sim.context import Context
-from tilegen.sim.faults import FaultKind, LaunchOver, RunawayLimit, UnsupportedInstruction
+from tilegen.sim.faults import FaultKind, RunawayLimit, UnsupportedInstruction
 from tilegen.sim.prepare import Prepared, Stretch
 from tilegen.sim.ptx import Instruction
-from tilegen.sim.spin import Aside
 from tilegen.sim.state import Group
+from tilegen.sim.waits import Waits
 
 Array = npt.NDArray[Any]
 
@@ -27,8 +27,6 @@ Array = npt.NDArray[Any]
 _STEP_COST = 256
 # After so many turns with other threads waiting, they get a turn too: a spin loop that does not look like one waits.
 _PATIENCE = 1 << 16
-# Rounds of waiting warps in which nothing changes but their registers, such as those that count the tries.
-_MOST_ROUNDS = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,17 +54,11 @@ class Machine:
         self.steps: dict[int, Step] = {}
         self.guards: dict[int, Callable[[], Any]] = {}
         self.turns = 0
-        self.loops = prepared.wait_loops
+        self.waits = Waits(context, prepared)
         self.barriers = BlockBarriers(context)
         self.clusters = ClusterBarriers(context)
-        self.aside = Aside()
-        self.started = 0
+        # Times that a barrier or a warp-wide instruction has let threads go.
         self.releases = 0
-        self.idle_rounds = 0
-        self.context.watched = any(loop.changes for loop in self.loops.values())
-        self.last_writes: dict[int, int] = {}
-        self.progress: tuple[int, int, int] = (0, 0, 0)
-        self.snapshot: dict[str, Array] = {}
 
     def bind_all(self) -> None:
         """Binds all code at once. Raises UnsupportedInstruction for what no launch of the program can run."""
@@ -104,17 +96,18 @@ class Machine:
 
     def run(self, first_block: int, count: int) -> None:
         """Runs blocks first_block … first_block + count - 1 to their end."""
-        self.started += count
         self.state.begin(first_block, count)
         self.context.begin()
         self.pending = {0: self.state.valid.copy()}
         self.parked = {}
-        self.aside = Aside()
-        self.turns = self.idle_rounds = 0
+        self.waits.begin(count)
+        self.turns = 0
         while True:
             while self.pending:
                 self._turn()
-            if not (self.barriers.waiting or self.clusters.waiting or self.parked or self.aside.spinning):
+            if not (
+                self.barriers.waiting or self.clusters.waiting or self.parked or self.waits.aside.spinning
+            ):
                 return
             if (
                 self._release_warps()
@@ -122,8 +115,8 @@ class Machine:
                 or self.clusters.release(self._continue)
             ):
                 self.releases += 1
-            elif self.aside.spinning:
-                self._another_round()
+            elif self.waits.aside.spinning:
+                self.pending = self.waits.next_round(self.releases)
             elif self.parked:
                 self._force_warp()
             else:
@@ -141,7 +134,7 @@ class Machine:
             pc = max(self.pending)
         else:
             pc = min(self.pending)
-        mask = self.aside.hold(pc, self.pending.pop(pc))
+        mask = self.waits.aside.hold(pc, self.pending.pop(pc))
         count = int(np.count_nonzero(mask))
         if count:
             self._run_segment(pc, Group(mask, count, self.state.live))
@@ -216,10 +209,9 @@ class Machine:
             mask = taken
         match instruction.parts[0]:
             case "bra":
-                if pc in self.loops and self._waits(pc):
-                    self.aside.put(self.program.targets[pc][0], self.loops[pc].poll, mask)
-                else:
-                    self._continue(self.program.targets[pc][0], mask)
+                target = self.program.targets[pc][0]
+                if target > pc or not self.waits.close(pc, target, mask, self.turns):
+                    self._continue(target, mask)
             case "brx":
                 self._indirect(pc, instruction, mask)
             case "ret" | "exit":
@@ -245,57 +237,6 @@ class Machine:
             lanes = np.flatnonzero(lost)
             self.context.report(FaultKind.TRAP, pc, lanes, lanes, "indirect branch outside its table")
             self._exit(lost)
-
-    # Waits for other threads
-
-    def _waits(self, pc: int) -> bool:
-        """Whether the loop that a branch closes has gone round without a change of memory."""
-        if not self.loops[pc].changes:
-            return True
-        before = self.last_writes.get(pc)
-        self.last_writes[pc] = self.context.writes
-        return before == self.context.writes
-
-    def _another_round(self) -> None:
-        """Everybody else has come to a stop: those that wait look again."""
-        progress = (self.context.writes, self.releases, self.state.live)
-        self.idle_rounds = self.idle_rounds + 1 if progress == self.progress else 0
-        self.progress = progress
-        if self.idle_rounds % 2 and self.aside.held:
-            self.pending = self.aside.release_held()
-            return
-        rounds = self.idle_rounds
-        if rounds >= 4:
-            if rounds & (rounds - 1) == 0:
-                self.snapshot = {name: one.copy() for name, one in self.state.registers.items()}
-            elif ((rounds - 1) & (rounds - 2) == 0 and self._unchanged()) or rounds > _MOST_ROUNDS:
-                self._deadlock()
-        self.pending = self.aside.release()
-
-    def _unchanged(self) -> bool:
-        return all(
-            name in self.snapshot and np.array_equal(one, self.snapshot[name])
-            for name, one in self.state.registers.items()
-        )
-
-    def _deadlock(self) -> None:
-        state = self.state
-        later = state.grid[0] * state.grid[1] * state.grid[2] - self.started
-        for target, mask in sorted(self.aside.spinning.items()):
-            lanes = np.flatnonzero(mask)
-            blocks = len(np.unique(state.lane_block[lanes]))
-            note = "no thread that has started will change what they look at"
-            if later:
-                note += f"; {later} blocks have not started, and none may count on their starting"
-            self.context.report(
-                FaultKind.DEADLOCK,
-                self.aside.polls[target],
-                lanes,
-                lanes,
-                f"{len(lanes)} threads of {blocks} blocks wait for ever, "
-                f"{state.thread(int(state.thread_number[lanes[0]]))} for one: {note}",
-            )
-        raise LaunchOver
 
     # Warp-wide instructions
 

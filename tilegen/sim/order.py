@@ -138,6 +138,7 @@ class Order:
             fresh = first | ~near[place]
             lying = np.where(first & near[place], words.nodes[place][granules], 0)
             if not (left[place].any() or lying.any()):
+                words.nodes[place][granules] = 0
                 continue
             joined = self.releases.join(lying, left[place])
             after = self.releases.chain(joined, fresh)
@@ -259,6 +260,13 @@ class Order:
         if not self.active:
             return np.zeros(len(lanes), dtype=np.bool_)
         return self.releases.covers(self._known[lanes], others, keys)
+
+    def covers_but_for_a_fence(self, lane: int, other: int, key: int) -> bool:
+        """Whether the lane has read a word that says so, but no acquire or fence of its own makes it count."""
+        if not self.active:
+            return False
+        nodes = self._seen[:, lane]
+        return bool(self.releases.covers(nodes, np.full(len(nodes), other), np.full(len(nodes), key)).any())
 
     def covers_for_any(self, lanes: Array, others: Array, keys: Array) -> Array:
         """The same where it is enough that one of the lanes knows."""

@@ -351,6 +351,8 @@ class _Body:
 def _cluster(header: str) -> tuple[int, int, int] | None:
     found = re.search(r"\.reqnctapercluster\s+([\d,\s]+)", header)
     if found is None:
+        if ".explicitcluster" in header:
+            raise SimulationError("a kernel whose launch gives the size of its clusters is not supported")
         return None
     x, y, z = (*(int(one) for one in found.group(1).split(",")), 1, 1)[:3]
     return x, y, z

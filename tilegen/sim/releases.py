@@ -63,6 +63,8 @@ class Releases:
         self._closures: dict[int, Closure] = {}
         self._fields = np.zeros((6, 64), dtype=np.int64)
         self._fields[0] = _NOBODY
+        # The parents again, for walks from node to node.
+        self._links: tuple[list[int], list[int]] = ([0], [0])
 
     @property
     def thread(self) -> Array:
@@ -86,6 +88,8 @@ class Releases:
             self._fields = grown
         for field, values in enumerate((thread, time, barrier, warp, first, second)):
             self._fields[field, start:end] = values
+        for side, links in enumerate(self._links):
+            links += self._fields[4 + side, start:end].tolist()
         self.count = end
         return np.arange(start, end, dtype=np.int64)
 
@@ -152,16 +156,14 @@ class Releases:
         return found
 
     def _close(self, node: int) -> Closure:
-        reached = np.zeros(self.count, dtype=np.bool_)
-        first, second = (one[: self.count].tolist() for one in self.parents)
-        stack = [node]
-        reached[0] = True
+        first, second = self._links
+        stack, reached = [node], {0}
         while stack:
             at = stack.pop()
-            if not reached[at]:
-                reached[at] = True
+            if at not in reached:
+                reached.add(at)
                 stack += (first[at], second[at])
-        thread, time, barrier, warp = self._fields[:4, : self.count][:, reached]
+        thread, time, barrier, warp = self._fields[:4, sorted(reached)]
         one, whole = thread >= 0, thread <= -2
         blocks = np.concatenate((thread[one] // self.block_threads, -2 - thread[whole]))
         # A block's time is of the first access not covered, a barrier's of the last one that is.

@@ -35,6 +35,7 @@ class AccessCounters:
     `sectors` counts 32-byte sectors and `ideal` = sum of ceil(active lanes * bytes / 32). For shared memory
     `wavefronts` is what the hardware spends, `ideal` = sum of ceil(active lanes * bytes / 128), `groups` are the
     warps (halves, quarters for 8 and 16 bytes) with an active lane, and `bank_conflicts` = max(0, wavefronts - groups).
+    Atomics count requests and lanes alone; what is reached through `mapa` in other blocks is not counted.
     """
 
     line: int | None

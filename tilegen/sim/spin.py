@@ -1,4 +1,4 @@
-"""Loops that wait for another thread, and the warps that wait in one.
+"""Loops that may wait for another thread, and the warps that wait in one.
 
 A warp that closes such a loop without having changed memory is put aside as a whole until nobody else can run: its
 lanes that have left the loop stay with those that have not, as the hardware's reconvergence keeps them.
@@ -33,8 +33,7 @@ class WaitLoop:
 def wait_loops(program: Program, form: Callable[[int], Form]) -> dict[int, WaitLoop]:
     """By the position of the branch that closes it, every loop that may be a wait.
 
-    It holds a volatile, relaxed or acquire load, an atomic whose result is used or `nanosleep`, but neither a
-    plain store nor a barrier of the block.
+    It holds a volatile, relaxed or acquire load, an atomic whose result is used, or `nanosleep`.
     """
     found = {}
     for pc, targets in enumerate(program.targets):
@@ -52,8 +51,6 @@ def _wait_loop(program: Program, form_at: Callable[[int], Form], head: int, end:
     for pc in range(head, end + 1):
         instruction = program.instructions[pc]
         opcode = instruction.parts[0]
-        if opcode in ("bar", "barrier") and "warp" not in instruction.parts:
-            return None
         if opcode == "nanosleep":
             polls.append(pc)
         if opcode not in MEMORY_OPCODES:
@@ -61,11 +58,9 @@ def _wait_loop(program: Program, form_at: Callable[[int], Form], head: int, end:
         form = form_at(pc)
         if form.space in _OWN:
             continue
-        if form.access is Access.STORE:
-            return None
-        if form.scope and opcode != "red":
+        if form.scope and form.access is not Access.STORE and opcode != "red":
             polls.append(pc)
-        changes = changes or form.access is Access.ATOMIC
+        changes = changes or form.access is not Access.LOAD
     memory = [pc for pc in polls if program.instructions[pc].parts[0] != "nanosleep"]
     return WaitLoop((memory or polls)[0], changes) if polls else None
 

@@ -43,8 +43,8 @@ class Tally:
             rows = placed.reshape(-1, 32)
         self.requests += len(rows)
         self.lanes += group.count
-        if space is Space.LOCAL:
-            # The hardware interleaves local memory by lane; its sectors are not modelled.
+        if space is Space.LOCAL or form.access is Access.ATOMIC:
+            # The hardware interleaves local memory by lane. What atomics cost has not been measured.
             return
         if rows.size <= _FEW:
             # Only distances count, past whole wavefronts: the like is met again and again in unrolled code.

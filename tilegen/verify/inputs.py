@@ -1,7 +1,8 @@
 """Input arrays of a case, the same for the same seed on every machine.
 
 Pure movement gets index-coded values: each element tells which tensor and place it came from. Arithmetic gets normal
-values. Gathered indices stay near the extents, a little outside too, as a boundary allows.
+values. Gathered indices stay near the extents, a little outside too, as a boundary allows; so do the keys of a
+histogram, near its bins.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ import numpy as np
 
 from tilegen.algebra import Expr, evaluate
 from tilegen.dtypes import DType, Kind
+from tilegen.nest.histogram import Match, histogram_of
+from tilegen.nest.lets import inline_lets
 from tilegen.numpy_types import Array, numpy_dtype
 from tilegen.reference import is_movement
 from tilegen.spec import Binary, BinaryOp, Fill, Kernel, Read, Role, Value, walk
@@ -44,6 +47,7 @@ def default_fill(kernel: Kernel) -> Fill:
 def make_inputs(kernel: Kernel, sizes: Mapping[str, int], fill: Fill, seed: int) -> dict[str, Array]:
     """One logical array per `in` and `inout` tensor."""
     gathers = index_tensors(kernel)
+    keys = key_tensors(kernel, sizes) if fill is Fill.NORMAL else {}
     arrays: dict[str, Array] = {}
     start = 0
     for tensor in kernel.tensors:
@@ -53,9 +57,14 @@ def make_inputs(kernel: Kernel, sizes: Mapping[str, int], fill: Fill, seed: int)
         generator = np.random.default_rng([seed, zlib.crc32(tensor.name.encode())])
         element = tensor.element
         if tensor.name in gathers and isinstance(element, DType):
-            arrays[tensor.name] = _indices(
-                element, extents, _reach(kernel, sizes, gathers[tensor.name]), generator
+            arrays[tensor.name] = _near(
+                element, extents, 0, _reach(kernel, sizes, gathers[tensor.name]), generator
             )
+            continue
+        if tensor.name in keys and isinstance(element, DType) and element.is_integer:
+            low, high = keys[tensor.name]
+            arrays[tensor.name] = _near(element, extents, low, high, generator)
+            start += int(np.prod(extents, dtype=np.int64))
             continue
         count = int(np.prod(extents, dtype=np.int64))
         if isinstance(element, DType):
@@ -95,9 +104,28 @@ def _reach(kernel: Kernel, sizes: Mapping[str, int], targets: frozenset[str]) ->
     return max(int(evaluate(e, sizes)) for name in targets for e in kernel.tensor(name).extents)
 
 
-def _indices(dtype: DType, extents: tuple[int, ...], reach: int, generator: np.random.Generator) -> Array:
+def key_tensors(kernel: Kernel, sizes: Mapping[str, int]) -> dict[str, tuple[int, int]]:
+    """Tensors whose elements name the bins of a histogram, with the first and the last bin; bytes have all values."""
+    _, closed = inline_lets(kernel)
+    found = histogram_of(kernel, closed)
+    keys: dict[str, tuple[int, int]] = {}
+    for match in (t for t in found.terms if isinstance(t, Match)) if found is not None else ():
+        axis, shift = match.axis, int(evaluate(match.shift, sizes))
+        ends = [int(evaluate(e, sizes)) for e in (axis.lower, axis.upper)]
+        low, high = sorted(match.sign * e + shift for e in ends)
+        for read in _reads(match.key):
+            byte = read.dtype.is_integer and read.dtype.size == 1
+            keys[read.tensor] = (-128, 255) if byte else (low, high)
+    return keys
+
+
+def _near(
+    dtype: DType, extents: tuple[int, ...], first: int, last: int, generator: np.random.Generator
+) -> Array:
+    """Integers from `first` to `last` and a little outside."""
     limits = np.iinfo(numpy_dtype(dtype)) if dtype.is_integer else np.iinfo(np.int8)
-    low, high = max(-3, int(limits.min)), min(reach + 3, int(limits.max))
+    low, high = max(first - 3, int(limits.min)), min(last + 3, int(limits.max))
+    low = min(low, high)
     near = generator.integers(low, high, extents, endpoint=True).astype(numpy_dtype(dtype))
     if not dtype.is_integer:
         return near

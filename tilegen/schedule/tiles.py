@@ -1,0 +1,82 @@
+"""Tiles over several axes, and what they cost in bytes that move."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import prod
+
+# The longest axis that is worth a kernel of its own: known extents make index arithmetic and short rows cheap.
+SHORT = 128
+# What a tile of few points costs in instructions and barriers.
+SMALL = 0.05
+# Steps of a walk that does not divide among the threads have a condition each. Their loads are on their way together as
+# far as each has a predicate register to itself, 6 of the 7; blocks larger than that leave too few on a multiprocessor.
+PREDICATED_STEPS, PREDICATED_THREADS = 6, 384
+_SECTOR = 32
+# How many axes a tile may cover.
+_PACKED_AXES = 5
+
+
+def packed_tiles(
+    extents: Mapping[str, int], orders: Sequence[Sequence[str]], points: int
+) -> list[dict[str, int]]:
+    """Tiles of at most `points` points over the fastest axes of each order (first: the load's, last: the store's)."""
+    axes: dict[str, None] = {}
+    for order in orders:
+        run = 1
+        for axis in order:
+            axes[axis] = None
+            run *= extents[axis]
+            if run >= points:
+                break
+    tiles: list[dict[str, int]] = [{}]
+    for axis in list(axes)[:_PACKED_AXES]:
+        extent = extents[axis]
+        choices = {aligned(even(extent, 2**k), extent) for k in range(points.bit_length())}
+        choices |= {1, min(extent, points)} | {n for n in range(2, min(extent, SHORT) + 1) if extent % n == 0}
+        tiles = [t | {axis: n} for t in tiles for n in sorted(choices) if prod(t.values()) * n <= points]
+    return tiles
+
+
+def tile_cost(
+    tile: Mapping[str, int],
+    extents: Mapping[str, int],
+    orders: Sequence[Sequence[str]],
+    size: int,
+    points: int,
+) -> float:
+    """Bytes that move per byte asked for, more for short rows and small tiles.
+
+    A row of a tile that starts anywhere costs the sectors at its ends; tiles that hang over the edge do nothing there;
+    rows shorter than a warp's 128 bytes and tiles of few points cost instructions and barriers.
+    """
+    cost = 0.0
+    for order in orders:
+        row, pitch = 1, 1
+        for axis in order:
+            row *= tile.get(axis, 1)
+            pitch *= extents[axis]
+            if tile.get(axis, 1) < extents[axis]:
+                break
+        row_bytes = row * size
+        ends = 0 if row_bytes % _SECTOR == 0 and pitch * size % _SECTOR == 0 else _SECTOR
+        weight = 1 if order is orders[0] else 1.25  # sectors written in part cost more than those read
+        cost += weight * ends / row_bytes + 1 + 0.05 * max(0.0, 128 / row_bytes - 1) + 1e-3 * 128 / row_bytes
+    overhang = prod(-(-extents[a] // n) * n / max(1, extents[a]) for a, n in tile.items())
+    return cost * overhang * (1 + SMALL * points / prod(tile.values()))
+
+
+def aligned(tile: int, extent: int) -> int:
+    """A part of a long axis that holds whole vectors and, where it can, whole warps."""
+    unit = next((u for u in (32, 16, 8, 4, 2) if tile >= 2 * u and extent > tile), 1)
+    return tile - tile % unit
+
+
+def even(extent: int, most: int) -> int:
+    """A tile of about `most` that leaves no thin rest: few tiles share an axis evenly, many need not."""
+    if extent >= 4 * most:
+        return most
+    count = max(1, round(extent / most))
+    if -(-extent // count) > most * 5 // 4:
+        count += 1
+    return max(1, -(-extent // count))
