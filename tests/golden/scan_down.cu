@@ -517,16 +517,17 @@ cudaError_t down_launch(
         // Scratch memory of this launch, ordered on the stream; `ticket` and `sum_states` start at zero.
         const int64_t ticket_at = 0;
         const int64_t sum_states_at = ticket_at + 256;
+        const int64_t scratch_bytes = sum_states_at + (C + 63) / 64 * ((R + 63) / 64) * 512 / 256 * 256 + 256;
         if (C * R * 2 + C * 2 <= 2147418111) {
             unsigned char* scratch = nullptr;
             cudaError_t error = cudaMallocAsync(
                 reinterpret_cast<void**>(&scratch),
-                static_cast<size_t>(sum_states_at + (C + 63) / 64 * ((R + 63) / 64) * 512 / 256 * 256 + 256),
+                static_cast<size_t>(scratch_bytes),
                 stream);
             if (error != cudaSuccess) {
                 return error;
             }
-            error = cudaMemsetAsync(scratch, 0, static_cast<size_t>(sum_states_at + (C + 63) / 64 * ((R + 63) / 64) * 512 / 256 * 256 + 256), stream);
+            error = cudaMemsetAsync(scratch, 0, static_cast<size_t>(scratch_bytes), stream);
             if (error == cudaSuccess) {
                 down_kernels::down_s_long<int><<<static_cast<unsigned>(blocks), 256, 0, stream>>>(
                     reinterpret_cast<const __half*>(x),
@@ -543,12 +544,12 @@ cudaError_t down_launch(
         unsigned char* scratch = nullptr;
         cudaError_t error = cudaMallocAsync(
             reinterpret_cast<void**>(&scratch),
-            static_cast<size_t>(sum_states_at + (C + 63) / 64 * ((R + 63) / 64) * 512 / 256 * 256 + 256),
+            static_cast<size_t>(scratch_bytes),
             stream);
         if (error != cudaSuccess) {
             return error;
         }
-        error = cudaMemsetAsync(scratch, 0, static_cast<size_t>(sum_states_at + (C + 63) / 64 * ((R + 63) / 64) * 512 / 256 * 256 + 256), stream);
+        error = cudaMemsetAsync(scratch, 0, static_cast<size_t>(scratch_bytes), stream);
         if (error == cudaSuccess) {
             down_kernels::down_s_long<long long><<<static_cast<unsigned>(blocks), 256, 0, stream>>>(
                 reinterpret_cast<const __half*>(x),
@@ -590,16 +591,17 @@ cudaError_t down_launch(
         // Scratch memory of this launch, ordered on the stream; `ticket` and `sum_states` start at zero.
         const int64_t ticket_at = 0;
         const int64_t sum_states_at = ticket_at + 256;
+        const int64_t scratch_bytes = sum_states_at + (C + 31) / 32 * ((R + 63) / 64) * 256 / 256 * 256 + 256;
         if (C * R * 2 + C * 2 <= 2147418111) {
             unsigned char* scratch = nullptr;
             cudaError_t error = cudaMallocAsync(
                 reinterpret_cast<void**>(&scratch),
-                static_cast<size_t>(sum_states_at + (C + 31) / 32 * ((R + 63) / 64) * 256 / 256 * 256 + 256),
+                static_cast<size_t>(scratch_bytes),
                 stream);
             if (error != cudaSuccess) {
                 return error;
             }
-            error = cudaMemsetAsync(scratch, 0, static_cast<size_t>(sum_states_at + (C + 31) / 32 * ((R + 63) / 64) * 256 / 256 * 256 + 256), stream);
+            error = cudaMemsetAsync(scratch, 0, static_cast<size_t>(scratch_bytes), stream);
             if (error == cudaSuccess) {
                 down_kernels::down_s_long_scalar<int><<<static_cast<unsigned>(blocks), 256, 0, stream>>>(
                     reinterpret_cast<const __half*>(x),
@@ -616,12 +618,12 @@ cudaError_t down_launch(
         unsigned char* scratch = nullptr;
         cudaError_t error = cudaMallocAsync(
             reinterpret_cast<void**>(&scratch),
-            static_cast<size_t>(sum_states_at + (C + 31) / 32 * ((R + 63) / 64) * 256 / 256 * 256 + 256),
+            static_cast<size_t>(scratch_bytes),
             stream);
         if (error != cudaSuccess) {
             return error;
         }
-        error = cudaMemsetAsync(scratch, 0, static_cast<size_t>(sum_states_at + (C + 31) / 32 * ((R + 63) / 64) * 256 / 256 * 256 + 256), stream);
+        error = cudaMemsetAsync(scratch, 0, static_cast<size_t>(scratch_bytes), stream);
         if (error == cudaSuccess) {
             down_kernels::down_s_long_scalar<long long><<<static_cast<unsigned>(blocks), 256, 0, stream>>>(
                 reinterpret_cast<const __half*>(x),

@@ -168,7 +168,7 @@ def test_totals_of_columns_without_a_fence(fence: int) -> None:
         y[i, j] = sum[k in 0..=i](x[k, j])
         schedule s { threads i = 4, j = 32; tile i = 16 }
     }"""
-    program, sizes = program_of(text), {"R": 16 * 20, "C": 32}
+    program, sizes = program_of(text), {"R": 16 * 6, "C": 32}
     assert judge(program, sizes).text == ""
     source = mutate(program.source, r"__threadfence\(\);", "", fence)
     assert "race on global memory" in judge(program, sizes, source=source).titles

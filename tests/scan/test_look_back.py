@@ -100,7 +100,7 @@ COLUMNS = """kernel down(R, C) {
 )
 def test_columns(op: str, type_: str, range_: str, vector: str, right: Right) -> None:
     text = COLUMNS.replace("TYPE", type_).replace("OP", op).replace("RANGE", range_).replace("VECTOR", vector)
-    for sizes in ({"R": 32, "C": 66}, {"R": 16 * 40 + 3, "C": 34}):
+    for sizes in ({"R": 32, "C": 66}, {"R": 16 * 18 + 3, "C": 34}):
         assert "_long" in right(text, sizes).plan
 
 
