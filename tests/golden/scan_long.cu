@@ -242,8 +242,8 @@ static __global__ void __launch_bounds__(256, 1) drawdown_auto_long(
     // One warp finds the total of the tiles before this one, which other blocks have.
     if (warp == 0) {
         const PackedStates<float> states{top_states};
-        const float before =
-            look_back<Maximum>(states, static_cast<int>(tiles_i), tile, lane, top_tile, -__int_as_float(0x7f800000));
+        const float before = look_back<Maximum>(
+            states, static_cast<int>(tiles_i), tile, lane, top_tile, -__int_as_float(0x7f800000));
         if (lane == 0) {
             top_ahead = before;
         }
@@ -450,8 +450,8 @@ static __global__ void __launch_bounds__(256, 1) drawdown_auto_long_scalar(
     // One warp finds the total of the tiles before this one, which other blocks have.
     if (warp == 0) {
         const PackedStates<float> states{top_states};
-        const float before =
-            look_back<Maximum>(states, static_cast<int>(tiles_i), tile, lane, top_tile, -__int_as_float(0x7f800000));
+        const float before = look_back<Maximum>(
+            states, static_cast<int>(tiles_i), tile, lane, top_tile, -__int_as_float(0x7f800000));
         if (lane == 0) {
             top_ahead = before;
         }

@@ -5,9 +5,10 @@ from __future__ import annotations
 from tilegen.plan.scan import mirrored
 from tilegen.plan.scan_phase import Scan
 from tilegen.render.scan_blocks import setup_lines
+from tilegen.render.scan_look_back import look_back_part
 from tilegen.render.scan_memory import load_part, write_part
 from tilegen.render.scan_names import ScanScope, start_of
-from tilegen.render.scan_totals import before_part, look_back_part, terms_part
+from tilegen.render.scan_totals import before_part, terms_part
 from tilegen.render.scope import KernelScope
 from tilegen.render.view import BodyView, ConstantView, ScanView
 

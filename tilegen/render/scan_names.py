@@ -256,3 +256,11 @@ def used(definitions: list[str], lines: list[str]) -> list[str]:
     """Those definitions that `lines` use, before them."""
     pairs = [(d.split(" = ")[0].split()[-1], d) for d in definitions]
     return [*(text for _, text in kept(pairs, "\n".join(lines))), *lines]
+
+
+def called(text: str) -> list[str]:
+    """A statement that calls; a long one has its arguments on a line of their own."""
+    if len(text) <= 110:
+        return [text]
+    head, _, rest = text.partition("(")
+    return [f"{head}(", f"    {rest}"]

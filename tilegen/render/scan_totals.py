@@ -5,9 +5,8 @@ from __future__ import annotations
 from tilegen.algebra import substitute, sym
 from tilegen.nest.family import reductions_of
 from tilegen.plan.combine import ARGUMENTS
-from tilegen.plan.scan import wide_values
 from tilegen.render.compute import ItemBody
-from tilegen.render.scan_names import ScanScope, Total, guarded, start_of, used
+from tilegen.render.scan_names import ScanScope, Total, called, guarded, start_of, used
 from tilegen.render.scope import wrapped
 from tilegen.render.view import PartView, SharedView
 from tilegen.spec import Value
@@ -65,7 +64,7 @@ def _warp_totals(names: ScanScope, t: Total) -> list[str]:
     place = f"{t.lanes}{names.at_step}"
     return [
         f"{t.ctype} {t.step};",
-        *wrapped(f"{place} = {scanned};", None),
+        *called(f"{place} = {scanned};"),
         f"{place} = {t.combined(t.mine, place)};",
         f"{t.mine} = {t.combined(t.mine, t.step)};",
     ]
@@ -204,81 +203,3 @@ def _shared_place(names: ScanScope, t: Total, group: str) -> str:
     if spread.beside > 1:
         return f"{t.shared}{half}[{names.side} * {spread.warps} + {group}]"
     return f"{t.shared}{half}[{group}]"
-
-
-def look_back_part(names: ScanScope, totals: list[Total]) -> PartView:
-    spread, lines = names.spread, list[str]()
-    for number, t in enumerate(totals):
-        shape = f"{names.per_column()}[{spread.beside}]" if spread.across is not None else ""
-        names.shared.append(
-            SharedView(
-                f"The {t.carrier.name} of the tiles before this one.",
-                f"__shared__ {t.ctype} {t.ahead}{shape};",
-            )
-        )
-        if spread.across is None:
-            lines += guarded(f"{names.part} == {number % spread.warps}", _looking_back(names, t))
-        else:
-            lines += names.columns(_looking_up(names, t, number))
-    lines.append("__syncthreads();")
-    column = names.at_column
-    ahead = f"{column}[{names.lane}]" if spread.across is not None else ""
-    after = [f"{t.prefix}{column} = {t.combined(t.ahead + ahead, t.prefix + column)};" for t in totals]
-    lines += names.columns(after)
-    who = "One warp finds" if spread.across is None else "A thread per column finds"
-    return PartView(
-        (f"{who} the total of the tiles before this one, which other blocks have.",), tuple(lines)
-    )
-
-
-def _looking_back(names: ScanScope, t: Total) -> list[str]:
-    scope = names.scope
-    scope.file.helpers.add("look_back")
-    states, before = scope.names.user("@states", "states"), scope.names.user("@earlier", "before")
-    tiles = names.count(names.spread.axis)
-    found = (
-        f"look_back<{t.operator}>({states}, static_cast<int>({tiles}), {names.number}, {names.lane}, "
-        f"{t.tile}, {t.identity})"
-    )
-    return [
-        f"const {_states_type(names, t)} {states}{{{_states_places(names, t)}}};",
-        *wrapped(f"const {t.ctype} {before} = {found};", None),
-        *guarded(f"{names.lane} == 0", [f"{t.ahead} = {before};"]),
-    ]
-
-
-def _looking_up(names: ScanScope, t: Total, number: int) -> list[str]:
-    """Down columns: those of a thread's neighbours are shared out among the threads of a column."""
-    scope, spread = names.scope, names.spread
-    scope.file.helpers.add("look_back_column")
-    states = scope.names.user("@states", "states")
-    stride = spread.beside * spread.width
-    column = f"{names.l} * {spread.beside} + {names.lane}" if spread.width > 1 else names.lane
-    found = (
-        f"look_back_column<{t.operator}>({states}, {stride}, {column}, {names.number}, "
-        f"{t.tile}{names.at_column}, {t.identity})"
-    )
-    body = [
-        f"const {_states_type(names, t)} {states}{{{_states_places(names, t)}}};",
-        *wrapped(f"{t.ahead}{names.at_column}[{names.lane}] = {found};", None),
-    ]
-    first = f"({names.l} + {number})" if number else names.l
-    who = f"{first} % {spread.warps}" if spread.width > 1 else str(number % spread.warps)
-    return guarded(f"{names.part} == {who}", body)
-
-
-def _states_type(names: ScanScope, t: Total) -> str:
-    kind = "SeparateStates" if wide_values(t.carrier) else "PackedStates"
-    names.scope.file.helpers.add(kind)
-    return f"{kind}<{t.ctype}>"
-
-
-def _states_places(names: ScanScope, t: Total) -> str:
-    name = t.carrier.name
-    one = all(a == names.spread.axis for a in names.scope.plan.raster)
-    rows = "" if one else f" + static_cast<size_t>({names.row}) * {names.places}"
-    if wide_values(t.carrier):
-        flags, totals = names.scope.scratch(f"{name}_flags"), names.scope.scratch(f"{name}_totals")
-        both = rows.replace("+ ", "+ 2 * ")
-        return f"{flags}{rows}, reinterpret_cast<{t.ctype}*>({totals}){both}"
-    return f"{names.scope.scratch(f'{name}_states')}{rows}"
