@@ -398,7 +398,9 @@ def main() -> int:
     parser.add_argument("--profile", type=Path, metavar="FILE", help="profile only, and keep the counters")
     parser.add_argument("--compare", type=Path, metavar="FILE", help="compare what --profile kept")
     parser.add_argument("--table", type=Path, default=TABLE, help="where the table goes")
-    parser.add_argument("--only", default="", metavar="WORD,…", help="cases whose name contains one of the words")
+    parser.add_argument(
+        "--only", default="", metavar="WORD,…", help="cases whose name contains one of the words"
+    )
     parser.add_argument("--ncu", default="ncu", help="Nsight Compute's command line")
     parser.add_argument("--launch", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
