@@ -21,11 +21,12 @@ struct __align__(8) i32x2 {
 // A value and where it was found.
 template <typename T, typename I>
 struct Indexed {
-    // No index of an element: greater than all of them, so that it never wins a tie.
-    static constexpr I NONE = static_cast<I>(~0ull >> (65 - 8 * sizeof(I)));
     T value;
     I index;
 };
+// No index of an element: greater than all of them, so that it never wins a tie.
+template <typename I>
+constexpr I NO_INDEX = static_cast<I>(~0ull >> (65 - 8 * sizeof(I)));
 
 // The larger value, the first of equal ones; NaN counts as the largest.
 struct FirstGreatest {
@@ -91,7 +92,7 @@ static __global__ void __launch_bounds__(256, 1) column_means_wide(
     Indexed<float, index_t> row_argmax[2];
     #pragma unroll
     for (int l = 0; l < 2; ++l) {
-        row_argmax[l] = Indexed<float, index_t>{-__int_as_float(0x7f800000), Indexed<float, index_t>::NONE};
+        row_argmax[l] = Indexed<float, index_t>{-__int_as_float(0x7f800000), NO_INDEX<index_t>};
     }
     for (index_t base = 0; base < R; base += 32) {
         f32x2 x_in[4];
@@ -148,7 +149,7 @@ static __global__ void __launch_bounds__(256, 1) column_means_wide(
     }
     #pragma unroll
     for (int l = 0; l < 2; ++l) {
-        row_argmax[l].index = row_argmax[l].index == Indexed<float, index_t>::NONE ? 0 : row_argmax[l].index;
+        row_argmax[l].index = row_argmax[l].index == NO_INDEX<index_t> ? 0 : row_argmax[l].index;
     }
 
     // The first thread of each row writes mu, at.
@@ -193,7 +194,7 @@ static __global__ void __launch_bounds__(256, 1) column_means_wide_scalar(
 
     // Mean over i, argmax over i, 4 loads under way per thread.
     float row_mean = 0.0f;
-    Indexed<float, index_t> row_argmax = Indexed<float, index_t>{-__int_as_float(0x7f800000), Indexed<float, index_t>::NONE};
+    Indexed<float, index_t> row_argmax = Indexed<float, index_t>{-__int_as_float(0x7f800000), NO_INDEX<index_t>};
     for (index_t base = 0; base < R; base += 32) {
         float x_in[4];
         #pragma unroll
@@ -229,7 +230,7 @@ static __global__ void __launch_bounds__(256, 1) column_means_wide_scalar(
         row_argmax = FirstGreatest::of(row_argmax, row_argmax_parts[m][team]);
     }
     row_mean /= static_cast<float>(R);
-    row_argmax.index = row_argmax.index == Indexed<float, index_t>::NONE ? 0 : row_argmax.index;
+    row_argmax.index = row_argmax.index == NO_INDEX<index_t> ? 0 : row_argmax.index;
 
     // The first thread of each row writes mu, at.
     if (member == 0 && inside_) {

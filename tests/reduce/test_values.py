@@ -261,7 +261,7 @@ def test_nothing_has_no_extreme_and_no_mean(operator: str) -> None:
 
 
 def test_a_division_by_a_result_rounds_as_a_division() -> None:
-    """What is divided by is one for the whole row, so its inverse is; a quotient is rounded once all the same."""
+    """The inverse of what a whole row is divided by may be shared only where one rounding more does not show."""
     by_max = """kernel scaled(R, C) {
         in x: f32[R, C]; out y: f32[R, C]
         y[i, j] = x[i, j] / max[k](x[i, k])

@@ -219,8 +219,7 @@ def _finish(rows: RowScope, node: Reduce) -> list[str]:
     if node.op in ARGUMENTS:
         at = rows.at_lane(rows.result(node))
         first = rows.scope.index(rows.scope.in_nest(node.axes[0].lower if len(node.axes) == 1 else ZERO))
-        none = f"{accumulator_ctype(node, rows.types, rows.helpers)}::NONE"
-        return rows.each_lane([f"{at}.index = {at}.index == {none} ? {first} : {at}.index;"])
+        return rows.each_lane([f"{at}.index = {at}.index == NO_INDEX<index_t> ? {first} : {at}.index;"])
     if node.op is not Reduction.MEAN:
         return []
     count = None

@@ -23,7 +23,7 @@ _HELPERS = """floor_div floor_mod float_floor_mod float_floor_div integer_power 
 minimum clip is_nan is_inf sigmoid relu silu gelu gelu_tanh inside edge wrap symmetric reflect load_streaming
 load_readonly store_streaming transpose_bytes byte_of add_at
 Sum Product Maximum Minimum Any All Indexed FirstGreatest FirstLeast exchange across_lanes
-exchange_indexed Divisor divisor quotient store_remote cluster_arrive cluster_wait
+exchange_indexed NO_INDEX Divisor divisor quotient store_remote cluster_arrive cluster_wait
 from_lane from_below lanes_before look_back look_back_column PackedStates SeparateStates"""
 RESERVED = frozenset((_CPP + " " + _CUDA + " " + _HELPERS).split())
 

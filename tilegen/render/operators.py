@@ -39,7 +39,7 @@ def identity_text(node: Reduce, types: TypeNames, helpers: set[str]) -> str:
     text = literal(identity(node.op, dtype), dtype, types)[0]
     if node.op in ARGUMENTS:
         ctype = accumulator_ctype(node, types, helpers)
-        return f"{ctype}{{{text}, {ctype}::NONE}}"
+        return f"{ctype}{{{text}, NO_INDEX<index_t>}}"
     return text
 
 

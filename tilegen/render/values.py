@@ -50,6 +50,22 @@ _C_OPERATORS = {
 _LONGEST = 90
 
 
+def shares_divisor(division: Binary) -> bool:
+    """Whether a division may be a product with a shared inverse, which rounds once more: where what is divided is off
+    by more than that anyway. `x / max(x)` is 1 at the greatest element, and would be 0.99999994 at some."""
+    return _from_exponential(division.left)
+
+
+def _from_exponential(value: Value) -> bool:
+    match value:
+        case Call():
+            return value.function in ("exp", "exp2")
+        case Binary(op=BinaryOp.MULTIPLY):
+            return _from_exponential(value.left) or _from_exponential(value.right)
+        case _:
+            return False
+
+
 class ValuePrinter:
     """Prints values at one point. `read` gives the C text of a tensor element, `index` of an index expression over the
     spec's names, `scalar` of a scalar parameter. Values used twice, lets, and what would make a line too long become
@@ -153,7 +169,7 @@ class ValuePrinter:
                 return f"{self._index(value.left.index)} {operator} {self._index(value.right.index)}", level
         if value.op in (BinaryOp.FLOOR_DIVIDE, BinaryOp.REMAINDER, BinaryOp.POWER):
             return self._by_helper(value), _PRIMARY
-        if value.op is BinaryOp.DIVIDE and value.right in self._divisors:
+        if value.op is BinaryOp.DIVIDE and value.right in self._divisors and shares_divisor(value):
             return f"quotient({self(value.left)}, {self._divisors[value.right]})", _PRIMARY
         operator, level = _C_OPERATORS[value.op]
         left = self._at(value.left, level if level <= _SUM else level - 1)

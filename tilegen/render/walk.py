@@ -12,7 +12,7 @@ from tilegen.render.compute import ItemBody
 from tilegen.render.operators import accumulator_ctype, identity_text, taken_in
 from tilegen.render.rows import RowScope
 from tilegen.render.scope import prune
-from tilegen.render.values import ValuePrinter
+from tilegen.render.values import ValuePrinter, shares_divisor
 from tilegen.render.view import ItemsView, OnceView, WalkView
 from tilegen.spec import Binary, BinaryOp, Read, Reduce, Value, children, walk
 
@@ -214,7 +214,10 @@ class _WalkPrinter:
             node.right
             for root in self.step.roots
             for node in walk_outside(root)
-            if isinstance(node, Binary) and node.op is BinaryOp.DIVIDE and node.dtype == F32
+            if isinstance(node, Binary)
+            and node.op is BinaryOp.DIVIDE
+            and node.dtype == F32
+            and shares_divisor(node)
         ]
         for value in dict.fromkeys(divisors):
             if value in self.rows.known and self._of_the_row(value):
