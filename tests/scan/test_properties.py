@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from tilegen.diagnostics import SpecError
@@ -75,8 +75,17 @@ def kernels(draw: Any) -> tuple[str, dict[str, int]]:
     return text, shape
 
 
+# Totals with indices of 64 bits took more shared memory than a block has.
+_WIDE_TOTALS = """kernel k(A, B, C) {
+    in  x: u8[A, B, C]
+    out y: u8[A, B, C]
+    y[a, b, c] = u8(argmax[k in a..A](x[k, b, c]))
+}"""
+
+
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 @given(kernels(), st.booleans())
+@example((_WIDE_TOTALS, {"A": 33, "B": 2, "C": 4}), True)
 def test_random_scans(drawn: tuple[str, dict[str, int]], fitted: bool) -> None:
     text, sizes = drawn
     try:

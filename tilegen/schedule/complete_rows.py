@@ -19,6 +19,7 @@ from tilegen.nest.rows import fast_axis
 from tilegen.schedule.complete import require_vectors, written_at
 from tilegen.schedule.model import Rows, Schedule
 from tilegen.schedule.problems import (
+    accumulators_too_large,
     meaningless_for_rows,
     no_loop_over_rows,
     other_steps,
@@ -33,6 +34,7 @@ from tilegen.schedule.problems import (
     warps_not_whole,
 )
 from tilegen.schedule.reduce import reduce_schedules
+from tilegen.schedule.row_costs import shared_bytes
 from tilegen.spec import (
     Bounds,
     BoundsDirective,
@@ -64,6 +66,9 @@ def complete_rows(nest: Nest, written: ScheduleSpec, target: Target) -> tuple[Sc
     rows = _rows(nest, schedule, tile, threads, unroll, target)
     fast = (fast_axis(nest, rows.across, n) for n in range(len(nest.rows)))
     require_vectors(nest, schedule, frozenset(a for a in fast if a is not None))
+    shared = shared_bytes(nest, rows, schedule.item_width)
+    if shared > target.shared_bytes_default:
+        raise SpecError([accumulators_too_large(schedule, shared, target)])
     schedule = replace(schedule, rows=rows)
     limited = any(a in nest.reduced for a, _ in tile) and walked_again(nest)
     return (replace(schedule, rows=replace(rows, whole=True)), schedule) if limited else (schedule,)

@@ -117,6 +117,17 @@ def too_much_of_a_row(points: int, most: int, action: str, span: Span | None) ->
     )
 
 
+def accumulators_too_large(schedule: Schedule, asked: int, target: Target) -> Diagnostic:
+    most = target.shared_bytes_default
+    return Diagnostic(
+        "TG0610",
+        f"the results of the threads of a block take {asked} bytes of shared memory",
+        schedule.span("threads") or schedule.span("tile"),
+        notes=(f"{target.name} gives a block {most}; every thread leaves a result per row and reduction",),
+        helps=(f"use at most 1/{-(-asked // most)} of the threads, or narrower vectors",),
+    )
+
+
 def team_not_a_power_of_two(along: int, span: Span | None) -> Diagnostic:
     lower = 1 << (along.bit_length() - 1)
     return Diagnostic(

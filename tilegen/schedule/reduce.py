@@ -16,7 +16,7 @@ from tilegen.nest.model import Access, Nest
 from tilegen.nest.passes import row_stores, walked_again
 from tilegen.nest.rows import fast_axis, main_access, row_count, row_length
 from tilegen.schedule.model import Rows, Schedule
-from tilegen.schedule.row_costs import RowCosts, row_costs
+from tilegen.schedule.row_costs import RowCosts, row_costs, shared_bytes
 from tilegen.target import Target
 
 _VECTOR_BYTES = 16
@@ -215,6 +215,10 @@ class _Chooser:
         items, whole = 8 if held is None else min(8, held), False
         if self.revisits and held is not None and self.costs.registers(width, held) <= _COLUMN_REGISTERS:
             items, whole = held, True
+        while shared_bytes(self.nest, Rows(along, beside, True, items, whole), width) > (
+            self.target.shared_bytes_default
+        ):
+            beside //= 2
         schedule = Schedule("auto", tile=(), vector=width, rows=Rows(along, beside, True, items, whole))
         return self.shared_among_blocks(schedule, count)
 

@@ -11,9 +11,11 @@ from dataclasses import dataclass
 
 from tilegen.dtypes import DType, Kind
 from tilegen.nest.affine import depends_on
+from tilegen.nest.family import reductions_of
 from tilegen.nest.model import Nest
 from tilegen.nest.passes import Pass, passes
-from tilegen.spec import Binary, BinaryOp, Call, Cast, Read, Reduce, Value, children
+from tilegen.schedule.model import Rows
+from tilegen.spec import Binary, BinaryOp, Call, Cast, Read, Reduce, Reduction, Value, children
 
 _CALLS = {
     "exp": 8, "exp2": 3, "log": 10, "gelu": 24, "gelu_tanh": 20, "sigmoid": 16, "silu": 16, "tanh": 16, "erf": 20,
@@ -126,3 +128,13 @@ def _size(dtype: DType) -> int:
 def _differs(nest: Nest, read: Read) -> bool:
     """Whether rows read different elements."""
     return any(depends_on(nest.loads[read].address, a.name) for a in nest.parallel)
+
+
+def shared_bytes(nest: Nest, rows: Rows, width: int) -> int:
+    """Shared memory of a block: where neighbouring threads have neighbouring rows, an accumulator per thread, row and
+    reduction; else one per warp, which is next to nothing."""
+    if not rows.across or rows.along == 1:
+        return 0
+    found = reductions_of(s.value for s in nest.stores)
+    each = sum(16 if r.op in (Reduction.ARGMAX, Reduction.ARGMIN) else r.dtype.size for r in found)
+    return rows.along * rows.beside * width * each

@@ -20,13 +20,14 @@ from tilegen.nest.scan import fast_axis, memory_address
 from tilegen.schedule.complete import written_at
 from tilegen.schedule.model import Schedule
 from tilegen.schedule.problems import registers_out_of_range, too_many_threads, wider_than_an_instruction
-from tilegen.schedule.scan_costs import words_held
+from tilegen.schedule.scan_costs import bytes_across, words_held
 from tilegen.schedule.scan_problems import (
     not_for_scans,
     rows_unlike_threads,
     several_row_axes,
     threads_of_a_row,
     tile_of_a_row,
+    totals_too_large,
     whole_warps,
 )
 from tilegen.spec import (
@@ -155,6 +156,8 @@ class _Chooser:
             along = 16
         if length is not None:
             along = min(along, _power(-(-length // steps)))
+        while bytes_across(self.nest, along, _WARP * width) > self.target.shared_bytes_default:
+            width, along = (width // 2, along) if width > 1 else (1, along // 2)
         threads = ((self.axis, along), (fast, _WARP))
         return Schedule(
             "auto", tile=((self.axis, along * steps), (fast, _WARP * width)), threads=threads, vector=width
@@ -355,6 +358,10 @@ def _completed(nest: Nest, schedule: Schedule, item: int, auto: Schedule, target
     total = prod(threads.values())
     if total % _WARP or total > target.max_threads_per_block:
         raise SpecError([whole_warps(schedule, total, target)])
+    if across is not None:
+        shared = bytes_across(nest, threads[axis], wanted[across])
+        if shared > target.shared_bytes_default:
+            raise SpecError([totals_too_large(schedule, axis, shared, target)])
     order = [a.name for a in nest.axes]
     return replace(
         schedule,

@@ -8,6 +8,8 @@ from tilegen.nest.family import reductions_of
 from tilegen.nest.model import Nest
 from tilegen.spec import Read, Reduce, Reduction, Value, children
 
+_ARGUMENTS = (Reduction.ARGMAX, Reduction.ARGMIN)
+
 
 def words_held(nest: Nest, width: int) -> int:
     """Registers that an item of `width` points takes from its load to its store: the terms of its scans, a total of
@@ -22,7 +24,7 @@ def words_held(nest: Nest, width: int) -> int:
 
 def _total_bytes(scan: Reduce) -> int:
     """Of a total: a value, with its index for arg-reductions."""
-    if scan.op in (Reduction.ARGMAX, Reduction.ARGMIN):
+    if scan.op in _ARGUMENTS:
         return scan.body.dtype.size + 4
     return scan.dtype.size
 
@@ -38,3 +40,9 @@ def _reads_outside(value: Value) -> Iterator[Read]:
     if not isinstance(value, Reduce):
         for child in children(value):
             yield from _reads_outside(child)
+
+
+def bytes_across(nest: Nest, along: int, columns: int) -> int:
+    """Shared memory of a block in which `along` threads share each of `columns` columns: their totals, of two tiles."""
+    totals = reductions_of(s.value for s in nest.stores)
+    return 2 * along * columns * sum(2 * 8 if r.op in _ARGUMENTS else r.dtype.size for r in totals)

@@ -1,4 +1,4 @@
-"""What is told of a schedule that a scan cannot honour: TG0631, TG0632."""
+"""What is told of a schedule that a scan cannot honour: TG0610, TG0631, TG0632."""
 
 from __future__ import annotations
 
@@ -107,3 +107,16 @@ def _shape(
 ) -> Diagnostic:
     span = schedule.span(word, axis) or schedule.span("threads") or schedule.span("tile")
     return Diagnostic("TG0632", message, span, notes=(fact,), helps=(action,))
+
+
+def totals_too_large(schedule: Schedule, axis: str, asked: int, target: Target) -> Diagnostic:
+    most = target.shared_bytes_default
+    return Diagnostic(
+        "TG0610",
+        f"the totals of the threads along `{axis}` take {asked} bytes of shared memory",
+        schedule.span("threads") or schedule.span("tile"),
+        notes=(
+            f"{target.name} gives a block {most}; every thread of a column leaves a total of each of two tiles",
+        ),
+        helps=(f"use at most 1/{-(-asked // most)} of the threads along `{axis}`, or of the columns",),
+    )
