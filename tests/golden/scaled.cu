@@ -13,21 +13,6 @@ struct __align__(16) f32x4 {
     float lane[4];
 };
 
-// The larger one; NaN if either is NaN.
-template <typename T>
-static __device__ __forceinline__ T maximum(T a, T b)
-{
-    return (a > b || a != a) ? a : b;
-}
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
-static __device__ __forceinline__ float maximum(float a, float b)
-{
-    float greater;
-    asm("max.NaN.f32 %0, %1, %2;" : "=f"(greater) : "f"(a), "f"(b));
-    return greater;
-}
-#endif
-
 // x * Phi(x); by erfc, which keeps its digits in the negative tail where 1 + erf cancels.
 template <typename T>
 static __device__ __forceinline__ T gelu(T x)
@@ -54,7 +39,8 @@ static __device__ __forceinline__ float gelu(float x)
     const float rest = fmaf(fmaf(u, u, -high), -0.72134752f, fmaf(high, -0.72134752f, -exponent));
     asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(exponent));
     power = fmaf(power, fmaf(high, 7.7e-9f, rest) * 0.69314718f, power);
-    return fmaf(-u * fit, power, maximum(x, 0.0f));
+    // max(x, 0) as (x + |x|) / 2: like x * Phi(x), it is no number for -infinity.
+    return fmaf(-u * fit, power, fmaf(0.5f, fabsf(x), 0.5f * x));
 }
 
 // let h[i] = s * x[i]

@@ -60,6 +60,32 @@ def map_value(
             return reduction(value) if reduction else replace(value, body=map_value(value.body, leaf))
 
 
+def rebuilt(value: Value, change: Callable[[Value], Value]) -> Value:
+    """`value` with `change` applied to its direct operands."""
+    match value:
+        case Literal() | ScalarRead() | IndexValue() | LocalRead():
+            return value
+        case Read():
+            return replace(
+                value, indices=tuple(i if isinstance(i, Expr) else change(i) for i in value.indices)
+            )
+        case Unary() | Cast():
+            return replace(value, operand=change(value.operand))
+        case Binary():
+            return replace(value, left=change(value.left), right=change(value.right))
+        case Where():
+            return replace(
+                value,
+                condition=change(value.condition),
+                then=change(value.then),
+                otherwise=change(value.otherwise),
+            )
+        case Call():
+            return replace(value, arguments=tuple(change(a) for a in value.arguments))
+        case Reduce():
+            return replace(value, body=change(value.body))
+
+
 def free_names(value: Value) -> frozenset[str]:
     """Axes and sizes that the index expressions of `value` mention and no reduction inside it binds."""
     names: frozenset[str] = frozenset()

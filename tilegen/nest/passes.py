@@ -7,7 +7,7 @@ or a costly value of one walk is kept for the later ones that need it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -62,6 +62,11 @@ def _row_names(nest: Nest, reduced: set[str]) -> set[str]:
     return {n for n, value in nest.axis_values.items() if symbols(value) & reduced} | reduced
 
 
+def is_of_the_row(nest: Nest, value: Value) -> bool:
+    """Whether a value is the same along the whole row."""
+    return not _moves(value, frozenset(_row_names(nest, set(nest.reduced))))
+
+
 class _Same:
     """A nest as the key of a cache: equal to itself alone, so that nothing of it is compared."""
 
@@ -99,7 +104,8 @@ def _passes(same: _Same, whole: bool) -> tuple[Pass, ...]:
     needed: list[set[Value]] = []
     for position, (_, row, reductions, stores) in enumerate(work):
         roots = (*(r.body for r in reductions), *(s.value for s in stores))
-        earlier = {v for p in range(position) if whole and work[p][1] == row for v in seen[p]}
+        walks = [p for p in reversed(range(position)) if whole and work[p][1] == row]
+        earlier = {v: p for p in walks for v in seen[p]}
         uses: set[Value] = set()
         for root in roots:
             _collect(root, moving, earlier, uses)
@@ -137,26 +143,27 @@ def _moves(value: Value, moving: frozenset[str]) -> bool:
     return bool(free_names(value) & moving)
 
 
-def _collect(value: Value, moving: frozenset[str], earlier: set[Value], uses: set[Value]) -> None:
-    """The values of earlier walks that are worth keeping for `value`."""
+def _collect(value: Value, moving: frozenset[str], earlier: Mapping[Value, int], uses: set[Value]) -> None:
+    """The values of earlier walks that are worth keeping for `value`; `earlier`: the first walk that has each."""
     if isinstance(value, Reduce) or not _moves(value, moving):
         return
-    if value in earlier and (isinstance(value, Read) or _costly(value, earlier)):
+    if value in earlier and (isinstance(value, Read) or _costly(value, moving, earlier)):
         uses.add(value)
         return
     for child in children(value):
         _collect(child, moving, earlier, uses)
 
 
-def _costly(value: Value, earlier: set[Value]) -> bool:
-    """Whether a value takes more than a few instructions to compute again from what it is made of."""
-    if isinstance(value, Cast | Reduce | Read):
+def _costly(value: Value, moving: frozenset[str], earlier: Mapping[Value, int]) -> bool:
+    """Whether a value takes more than a few instructions to compute again from what earlier walks than its own have."""
+    if isinstance(value, Cast | Reduce | Read) or not _moves(value, moving):
         return False
     if isinstance(value, Call | Where):
         return True
     if isinstance(value, Binary) and value.op in (BinaryOp.DIVIDE, BinaryOp.POWER, BinaryOp.REMAINDER):
         return True
-    return any(_costly(child, earlier) for child in children(value))
+    own = [c for c in children(value) if earlier.get(c, earlier[value]) == earlier[value]]
+    return any(_costly(child, moving, {**earlier, child: earlier[value]}) for child in own)
 
 
 def _always(value: Value) -> Iterator[Value]:

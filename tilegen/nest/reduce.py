@@ -20,22 +20,18 @@ from tilegen.nest.build import (
     require_computable,
     require_memories,
 )
+from tilegen.nest.centred import Centred
 from tilegen.nest.family import reductions_of
-from tilegen.nest.lets import free_names, inline_lets, substitute_axes
+from tilegen.nest.lets import free_names, inline_lets, rebuilt, substitute_axes
 from tilegen.nest.merge import drop_unit_axes, merge_axes
 from tilegen.nest.model import Nest
 from tilegen.spec import (
     Assign,
     Axis,
-    Binary,
-    Call,
-    Cast,
     Kernel,
     Read,
     Reduce,
-    Unary,
     Value,
-    Where,
     children,
     walk,
 )
@@ -55,8 +51,9 @@ def reduce_nest(
     require_memories(kernel)
     require_computable(kernel, closed)
     space = _Space(kernel, values, closed)
-    named = tuple((name, space.rewritten(value)) for name, value in lets)
-    written = {number: space.rewritten(value) for number, value in closed.items()}
+    centred = Centred(space.row_of)
+    named = tuple((name, centred(space.rewritten(value))) for name, value in lets)
+    written = {number: centred(space.rewritten(value)) for number, value in closed.items()}
     rows = tuple(tuple(a.name for a in row.axes) for row in space.rows)
     axes = (*space.parallel, *(a for row in space.rows for a in row.axes))
     nest = nest_over(kernel, values, axes, written, named, tuple(n for row in rows for n in row))
@@ -182,29 +179,8 @@ class _Space:
         return found
 
     def _rewrite(self, value: Value) -> Value:
-        match value:
-            case Reduce():
-                return self._placed(replace(value, body=self.rewritten(value.body)))
-            case Unary() | Cast():
-                return replace(value, operand=self.rewritten(value.operand))
-            case Binary():
-                return replace(value, left=self.rewritten(value.left), right=self.rewritten(value.right))
-            case Where():
-                return replace(
-                    value,
-                    condition=self.rewritten(value.condition),
-                    then=self.rewritten(value.then),
-                    otherwise=self.rewritten(value.otherwise),
-                )
-            case Call():
-                return replace(value, arguments=tuple(self.rewritten(a) for a in value.arguments))
-            case Read():
-                return replace(
-                    value,
-                    indices=tuple(i if isinstance(i, Expr) else self.rewritten(i) for i in value.indices),
-                )
-            case _:
-                return value
+        new = rebuilt(value, self.rewritten)
+        return self._placed(new) if isinstance(new, Reduce) else new
 
     def _placed(self, node: Reduce) -> Reduce:
         best: tuple[int, int, Reduce] | None = None

@@ -9,7 +9,6 @@ _NEEDS = {
     "reflect": ("floor_mod",),
     "Maximum": ("maximum",),
     "Minimum": ("minimum",),
-    "gelu": ("maximum",),
     "FirstGreatest": ("Indexed",),
     "FirstLeast": ("Indexed",),
     "exchange_indexed": ("Indexed", "exchange"),

@@ -5,8 +5,8 @@ from __future__ import annotations
 from tilegen.algebra import ZERO, Expr, substitute, sym
 from tilegen.dtypes import F32, DType
 from tilegen.nest.affine import depends_on
-from tilegen.nest.lets import free_names
 from tilegen.nest.model import Access
+from tilegen.nest.passes import is_of_the_row
 from tilegen.plan.model import Compute, PointStores, Walk
 from tilegen.render.compute import ItemBody
 from tilegen.render.operators import accumulator_ctype, identity_text, taken_in
@@ -220,16 +220,11 @@ class _WalkPrinter:
             and shares_divisor(node)
         ]
         for value in dict.fromkeys(divisors):
-            if value in self.rows.known and self._of_the_row(value):
+            if value in self.rows.known and is_of_the_row(self.scope.nest, value):
                 name = self.rows.fresh(f"{self.rows.known[value]}_divisor")
                 self.rows.helpers.add("Divisor")
                 self.before.append(f"const Divisor {name} = divisor({self.rows.known[value]});")
                 printer.divide_by(value, name)
-
-    def _of_the_row(self, value: Value) -> bool:
-        """Whether a value is the same along the whole row."""
-        names = {s.name for s in self.scope.nest.kernel.sizes} | {a.name for a in self.scope.nest.parallel}
-        return free_names(value) <= names
 
     def _kept_array(self, value: Value) -> str:
         rows = self.rows
@@ -273,8 +268,8 @@ class _WalkPrinter:
             return []
         parts = list(walk_outside(value))
         fixed = all(isinstance(p, Reduce) or not isinstance(p, Read) for p in parts)
-        moves = free_names(value) - {s.name for s in self.scope.nest.kernel.sizes}
-        if fixed and not moves and any(isinstance(p, Reduce) for p in parts):
+        fixed = fixed and is_of_the_row(self.scope.nest, value)
+        if fixed and any(isinstance(p, Reduce) for p in parts):
             return [value]
         return [v for child in children(value) for v in self._row_values(child)]
 

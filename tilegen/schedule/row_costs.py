@@ -13,7 +13,7 @@ from tilegen.dtypes import DType, Kind
 from tilegen.nest.affine import depends_on
 from tilegen.nest.family import reductions_of
 from tilegen.nest.model import Nest
-from tilegen.nest.passes import Pass, passes
+from tilegen.nest.passes import Pass, is_of_the_row, passes
 from tilegen.schedule.model import Rows
 from tilegen.spec import Binary, BinaryOp, Call, Cast, Read, Reduce, Reduction, Value, children
 
@@ -58,24 +58,25 @@ def row_costs(nest: Nest) -> RowCosts:
     stores = [s for step in steps for s in step.stores]
     moved = sum(_size(r.dtype) for r in reads) + sum(_size(s.value.dtype) for s in stores)
     return RowCosts(
-        per_element=sum(_of_walk(step) for step in steps),
+        per_element=sum(_of_walk(nest, step) for step in steps),
         per_thread=_COMBINATION * sum(len(s.reductions) for s in steps) + 30,
         bytes=max(1, moved),
         stays=_stays(nest, steps),
-        temporaries=max([_temporaries(r) for s in steps for r in s.roots], default=0),
+        temporaries=max([_temporaries(nest, r) for s in steps for r in s.roots], default=0),
     )
 
 
-def _of_walk(step: Pass) -> int:
+def _of_walk(nest: Nest, step: Pass) -> int:
     seen: set[Value] = set(step.known)
-    return len(step.reductions) + len(step.stores) + sum(_instructions(root, seen) for root in step.roots)
+    own = sum(_instructions(nest, root, seen) for root in step.roots)
+    return len(step.reductions) + len(step.stores) + own
 
 
-def _instructions(value: Value, seen: set[Value]) -> int:
-    if value in seen or isinstance(value, Reduce):
+def _instructions(nest: Nest, value: Value, seen: set[Value]) -> int:
+    if value in seen or is_of_the_row(nest, value):
         return 0
     seen.add(value)
-    below = sum(_instructions(child, seen) for child in children(value))
+    below = sum(_instructions(nest, child, seen) for child in children(value))
     match value:
         case Call():
             return below + _CALLS.get(value.function, _CALL)
@@ -109,12 +110,12 @@ def _types(values: Iterable[Value]) -> tuple[DType, ...]:
     return tuple(v.dtype for v in values)
 
 
-def _temporaries(value: Value) -> int:
+def _temporaries(nest: Nest, value: Value) -> int:
     """Registers of the costliest function in a value."""
     own = 8 if isinstance(value, Call) and _CALLS.get(value.function, _CALL) >= 20 else 0
-    if isinstance(value, Reduce):
+    if is_of_the_row(nest, value):
         return 0
-    return max([own, *map(_temporaries, children(value))])
+    return max([own, *(_temporaries(nest, child) for child in children(value))])
 
 
 def _words(dtypes: Iterable[DType], width: int) -> int:
