@@ -13,7 +13,6 @@ import json
 import sys
 import time
 from pathlib import Path
-from statistics import median, quantiles
 from typing import Any
 
 try:
@@ -26,6 +25,7 @@ except ImportError as error:
     )
 import numpy as np
 from reduce_rows import ROWS, Row
+from speed_work import summary, timed
 
 import tilegen
 from tilegen.algebra import evaluate
@@ -136,29 +136,6 @@ def close(got: Any, want: Any, terms: int = 1) -> bool:
         return bool(torch.equal(got.long(), want.long()))
     scale = max(1.0, float(want.abs().max()), terms**0.5)
     return bool((got.double() - want).abs().max() <= _WITHIN[got.dtype] * scale)
-
-
-def timed(work: dict[str, Any], samples: int, warm: int = 5) -> dict[str, list[float]]:
-    """Milliseconds of each piece of work, interleaved."""
-    for _ in range(warm):
-        for run in work.values():
-            run()
-    torch.cuda.synchronize()
-    events: dict[str, list[tuple[Any, Any]]] = {name: [] for name in work}
-    for _ in range(samples):
-        for name, run in work.items():
-            start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-            start.record()
-            run()
-            end.record()
-            events[name].append((start, end))
-    torch.cuda.synchronize()
-    return {name: [s.elapsed_time(e) for s, e in pairs] for name, pairs in events.items()}
-
-
-def summary(values: list[float]) -> dict[str, float]:
-    cut = quantiles(values, n=5)
-    return {"ms": median(values), "p20": cut[0], "p80": cut[3]}
 
 
 def rivals_of(row: Row, kernel: Kernel, arrays: dict[str, Any], compiled: bool) -> dict[str, Any]:

@@ -1,0 +1,161 @@
+"""From a checked kernel to its plans, one function per family.
+
+With sizes, `auto` makes plans for them first, in which the short ones are constants; those for any size follow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from tilegen.algebra import sym
+from tilegen.nest.family import Family, family_of
+from tilegen.nest.histogram import histogram_nest
+from tilegen.nest.lets import inline_lets
+from tilegen.nest.merge import simplified_nest
+from tilegen.nest.model import Nest
+from tilegen.nest.reduce import reduce_nest
+from tilegen.nest.scan import scan_nest
+from tilegen.plan.histogram import histogram_variants
+from tilegen.plan.lower import plan_map
+from tilegen.plan.model import Equals, Plan
+from tilegen.plan.reduce import plan_reduce
+from tilegen.plan.scan import plan_scan
+from tilegen.plan.variants import plan_variants, reduce_variants
+from tilegen.schedule.auto import auto_schedule, short_sizes
+from tilegen.schedule.complete import complete, named_axes
+from tilegen.schedule.complete_rows import complete_rows
+from tilegen.schedule.histogram import auto_histogram, complete_histogram
+from tilegen.schedule.model import Schedule
+from tilegen.schedule.reduce import reduce_schedules
+from tilegen.schedule.scan import auto_scan, complete_scan
+from tilegen.spec import Kernel, ScheduleSpec
+from tilegen.target import Target
+
+Planned = tuple[tuple[Plan, ...], Schedule]
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What is to be planned. `schedule`: single values; None for `auto`. `sizes`: actual ones that `auto` may fit its
+    choice to. `constants`: values of compile-time sizes over their defaults. `stem`: of the kernels' names."""
+
+    kernel: Kernel
+    schedule: ScheduleSpec | None
+    target: Target
+    sizes: Mapping[str, int] | None
+    constants: Mapping[str, int] | None
+    stem: str
+
+    @property
+    def keep(self) -> frozenset[str]:
+        """Axes that stay as they are, because directives name them."""
+        return named_axes(self.schedule)
+
+    @property
+    def name(self) -> str:
+        """Of the kernels made for this schedule."""
+        written = "auto" if self.schedule is None else self.schedule.name
+        return f"{self.stem}_{''.join(c if c.isalnum() else '_' for c in written).strip('_')}"
+
+    @property
+    def name_of_any(self) -> str:
+        """Of those for sizes that nobody knows."""
+        return f"{self.stem}_auto_any"
+
+    def short(self) -> dict[str, int]:
+        """Sizes that become constants of the code made for this launch."""
+        return short_sizes(self.kernel, self.sizes) if self.sizes is not None else {}
+
+    def known(self, nest: Nest) -> dict[str, int] | None:
+        """All that is known of the sizes of `nest`."""
+        return None if self.sizes is None else {**nest.constants, **self.sizes}
+
+    def only_here(self, plans: Iterable[Plan]) -> tuple[Plan, ...]:
+        """`plans` for launches whose short sizes are these."""
+        equal = tuple(Equals(sym(s), n) for s, n in self.short().items())
+        return tuple(replace(p, conditions=(*equal, *p.conditions)) for p in plans)
+
+
+def plans_of(request: Request) -> Planned:
+    """Plans in order of preference, whatever the family, and the schedule of the first. Raises SpecError."""
+    _, closed = inline_lets(request.kernel)
+    match family_of(request.kernel, closed):
+        case Family.MAP:
+            return _tiles(request)
+        case Family.REDUCE:
+            return _rows(request)
+        case Family.SCAN:
+            return _scans(request)
+        case Family.HISTOGRAM:
+            return _counts(request)
+
+
+def _tiles(request: Request) -> Planned:
+    nest = simplified_nest(request.kernel, request.constants, request.keep)
+    if request.schedule is not None:
+        chosen = complete(nest, request.schedule, request.target)
+        return plan_variants(nest, chosen, request.target, request.name), chosen
+    fixed = request.short()
+    if not fixed:
+        chosen = auto_schedule(nest, request.target, request.known(nest))
+        return plan_variants(nest, chosen, request.target, request.name), chosen
+    special = simplified_nest(request.kernel, {**nest.constants, **fixed}, frozenset())
+    chosen = auto_schedule(special, request.target, request.known(special))
+    plan = plan_map(special, chosen, request.target, request.name)
+    general = _general_tiles(
+        request.kernel, tuple(nest.constants.items()), request.target, request.name_of_any
+    )
+    return (*request.only_here([plan]), *general), chosen
+
+
+@lru_cache(maxsize=64)
+def _general_tiles(
+    kernel: Kernel, constants: tuple[tuple[str, int], ...], target: Target, name: str
+) -> tuple[Plan, ...]:
+    """The plans for sizes nobody knows: the same ones whatever sizes a call has."""
+    nest = simplified_nest(kernel, dict(constants), frozenset())
+    return plan_variants(nest, auto_schedule(nest, target), target, name)
+
+
+def _rows(request: Request) -> Planned:
+    nest = reduce_nest(request.kernel, request.constants, request.keep)
+    if request.schedule is not None:
+        schedules = complete_rows(nest, request.schedule, request.target)
+        return reduce_variants(nest, schedules, request.target, request.name), schedules[0]
+    general = reduce_schedules(nest, request.target)
+    if request.sizes is None:
+        return reduce_variants(nest, general, request.target, request.name), general[0]
+    special = reduce_nest(request.kernel, {**nest.constants, **request.short()})
+    (chosen,) = reduce_schedules(special, request.target, request.known(special))
+    plans = request.only_here([plan_reduce(special, chosen, request.target, request.name)])
+    if not plans[0].conditions:
+        return plans, chosen
+    return (*plans, *reduce_variants(nest, general, request.target, request.name_of_any)), chosen
+
+
+def _scans(request: Request) -> Planned:
+    nest = scan_nest(request.kernel, request.constants, request.keep)
+    if request.schedule is None:
+        chosen = auto_scan(nest, request.target, request.known(nest))
+    else:
+        chosen = complete_scan(nest, request.schedule, request.target)
+    return plan_scan(nest, chosen, request.target, request.name), chosen
+
+
+def _counts(request: Request) -> Planned:
+    nest = histogram_nest(request.kernel, request.constants, request.keep)
+    if request.schedule is not None:
+        chosen = complete_histogram(nest, request.schedule, request.target)
+        return histogram_variants(nest, chosen, request.target, request.name), chosen
+    if request.sizes is None:
+        chosen = auto_histogram(nest, request.target)
+        return histogram_variants(nest, chosen, request.target, request.name), chosen
+    special = histogram_nest(request.kernel, {**nest.constants, **request.short()})
+    chosen = auto_histogram(special, request.target, request.known(special))
+    plans = request.only_here(histogram_variants(special, chosen, request.target, request.name))
+    if not request.short():
+        return plans, chosen
+    general = auto_histogram(nest, request.target)
+    return (*plans, *histogram_variants(nest, general, request.target, request.name_of_any)), chosen
