@@ -24,12 +24,13 @@ from tilegen.plan.reduce import plan_reduce
 from tilegen.plan.scan import plan_scan
 from tilegen.plan.variants import plan_variants, reduce_variants
 from tilegen.schedule.auto import auto_schedule, short_sizes
-from tilegen.schedule.complete import complete, named_axes
+from tilegen.schedule.complete import complete
 from tilegen.schedule.complete_rows import complete_rows
 from tilegen.schedule.histogram import auto_histogram, complete_histogram
 from tilegen.schedule.model import Schedule
 from tilegen.schedule.reduce import reduce_schedules
 from tilegen.schedule.scan import auto_scan, complete_scan
+from tilegen.schedule.written import named_axes
 from tilegen.spec import Kernel, ScheduleSpec
 from tilegen.target import Target
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
+from dataclasses import replace
 
 from tilegen.diagnostics import Diagnostic, SpecError
 from tilegen.dtypes import Struct
@@ -14,45 +14,15 @@ from tilegen.schedule.model import Placement, Schedule, Stage
 from tilegen.schedule.problems import (
     members_of_several_types,
     no_neighbours,
-    registers_out_of_range,
     several_buffers,
-    too_many_threads,
     wider_than_an_instruction,
 )
-from tilegen.source import Span
+from tilegen.schedule.written import read_directives
 from tilegen.spec import (
-    Bounds,
-    BoundsDirective,
-    Directive,
-    Hint,
-    HintDirective,
-    IndexDirective,
-    IndexType,
-    MaxRegistersDirective,
-    MinBlocksDirective,
-    RasterDirective,
     ScheduleSpec,
     StageDirective,
-    ThreadsDirective,
-    TileDirective,
-    UnrollDirective,
-    VectorDirective,
 )
 from tilegen.target import Target
-
-_WORDS: dict[type[Directive], str] = {
-    TileDirective: "tile",
-    ThreadsDirective: "threads",
-    StageDirective: "stage",
-    VectorDirective: "vector",
-    BoundsDirective: "bounds",
-    RasterDirective: "raster",
-    UnrollDirective: "unroll",
-    HintDirective: "hint",
-    MaxRegistersDirective: "max_registers",
-    MinBlocksDirective: "min_blocks",
-    IndexDirective: "index",
-}
 
 
 def complete(nest: Nest, written: ScheduleSpec, target: Target) -> Schedule:
@@ -61,105 +31,41 @@ def complete(nest: Nest, written: ScheduleSpec, target: Target) -> Schedule:
     Where neither `tile` nor `threads` is written the tile is that of `auto` for unknown sizes.
     Raises SpecError: TG0601 … TG0612, each at its directive's span.
     """
+    as_written = read_directives(written)
     found: list[Diagnostic] = []
-    tile: dict[str, int] = {}
-    threads: tuple[tuple[str, int], ...] = ()
     stages: list[Stage] = []
-    vector, vector_of = 1, dict[str, int]()
-    bounds, raster, group, index = Bounds.GUARD, tuple[str, ...](), 1, IndexType.AUTO
-    unroll: tuple[tuple[str, int], ...] = ()
-    hints: list[tuple[str, Hint]] = []
-    max_registers = min_blocks = None
-    spans = written_at(written)
-    at = {d: span for d, entry, span in spans if entry is None}
     for directive in written.directives:
-        match directive:
-            case TileDirective():
-                tile = {a: v[0] for a, v in directive.axes}
-            case ThreadsDirective():
-                threads = tuple((a, v[0]) for a, v in directive.axes)
-            case StageDirective():
-                if directive.asynchronous or directive.buffers[0] > 1:
-                    found.append(several_buffers(directive))
-                how = (
-                    Placement.SWIZZLED
-                    if directive.swizzle
-                    else Placement.PADDED
-                    if directive.pads[0]
-                    else Placement.PLAIN
-                )
-                stages += [Stage(t, how, directive.pads[0], directive.span) for t in directive.tensors]
-            case VectorDirective():
-                for name, width in directive.widths:
-                    if name is None:
-                        vector = width[0]
-                    else:
-                        vector_of[name] = width[0]
-            case BoundsDirective():
-                bounds = directive.modes[0]
-            case RasterDirective():
-                raster, group = directive.axes, directive.group[0]
-            case UnrollDirective():
-                unroll = tuple((a, v[0]) for a, v in directive.axes)
-            case HintDirective():
-                hints.append((directive.tensor, directive.hints[0]))
-            case MaxRegistersDirective():
-                max_registers = directive.counts[0]
-            case MinBlocksDirective():
-                min_blocks = directive.counts[0]
-            case IndexDirective():
-                index = directive.types[0]
-    count = prod(n for _, n in threads)
-    if count > target.max_threads_per_block:
-        found.append(too_many_threads(threads, count, target, at["threads"]))
-    if max_registers is not None and not 16 <= max_registers <= target.registers_per_thread:
-        found.append(registers_out_of_range(max_registers, target, at["max_registers"]))
+        if isinstance(directive, StageDirective):
+            if directive.asynchronous or directive.buffers[0] > 1:
+                found.append(several_buffers(directive))
+            plain = Placement.PADDED if directive.pads[0] else Placement.PLAIN
+            how = Placement.SWIZZLED if directive.swizzle else plain
+            stages += [Stage(t, how, directive.pads[0], directive.span) for t in directive.tensors]
+    found += as_written.over_limits(target)
+    schedule = as_written.schedule()
+    tile = dict(as_written.tile)
     if not tile:
         tile = (
-            dict(threads)
-            if threads
-            else default_tile(nest, target, bool(stages), max([vector, *vector_of.values()]))
+            dict(as_written.threads)
+            if as_written.threads
+            else default_tile(nest, target, bool(stages), schedule.item_width)
         )
-    for axis, count in threads:
+    for axis, count in as_written.threads:
         tile.setdefault(axis, count)
     if found:
         raise SpecError(found)
-    schedule = Schedule(
-        name=written.name,
+    schedule = replace(
+        schedule,
         tile=tuple((a.name, tile[a.name]) for a in nest.axes if a.name in tile),
-        threads=threads,
+        threads=as_written.threads,
         stages=tuple(stages),
-        vector=vector,
-        vector_of=tuple(vector_of.items()),
-        bounds=bounds,
-        raster=raster,
-        group=group,
-        unroll=unroll,
-        hints=tuple(hints),
-        max_registers=max_registers,
-        min_blocks=min_blocks,
-        index=index,
-        spans=spans,
+        bounds=as_written.bounds,
+        raster=as_written.raster,
+        group=as_written.group,
+        unroll=as_written.unroll,
     )
     require_vectors(nest, schedule)
     return schedule
-
-
-def written_at(written: ScheduleSpec) -> tuple[tuple[str, str | None, Span], ...]:
-    """Where each directive and each named entry of it was written: see `Schedule.spans`."""
-    found: list[tuple[str, str | None, Span]] = []
-    for directive in written.directives:
-        word = _WORDS[type(directive)]
-        found.append((word, None, directive.span))
-        match directive:
-            case TileDirective() | ThreadsDirective():
-                names: list[str | None] = [axis for axis, _ in directive.axes]
-            case VectorDirective():
-                names = [tensor for tensor, _ in directive.widths]
-            case _:
-                continue
-        found += [(word, n, s) for n, s in zip(names, directive.spans, strict=False) if n is not None]
-    return tuple(found)
 
 
 def default_tile(nest: Nest, target: Target, staged: bool, width: int) -> dict[str, int]:
@@ -229,12 +135,3 @@ def side_by_side(nest: Nest, schedule: Schedule, accesses: Sequence[Access]) -> 
             or schedule.stage_of(nest.pointer(a.pointer).tensor)
         )
     )
-
-
-def named_axes(schedule: ScheduleSpec | None) -> frozenset[str]:
-    """Axes that directives speak of, which must therefore stay as they are."""
-    names: set[str] = set()
-    for directive in schedule.directives if schedule is not None else ():
-        axes = getattr(directive, "axes", ())
-        names |= {a if isinstance(a, str) else a[0] for a in axes}
-    return frozenset(names)

@@ -16,43 +16,34 @@ from tilegen.nest.model import Nest
 from tilegen.nest.passes import walked_again
 from tilegen.nest.reduce import axis_called
 from tilegen.nest.rows import fast_axis
-from tilegen.schedule.complete import require_vectors, written_at
+from tilegen.schedule.complete import require_vectors
 from tilegen.schedule.model import Rows, Schedule
 from tilegen.schedule.problems import (
     accumulators_too_large,
     meaningless_for_rows,
     no_loop_over_rows,
     other_steps,
-    registers_out_of_range,
     row_does_not_divide,
     rows_do_not_fit,
     several_widths,
     team_not_a_power_of_two,
     too_many_rows,
-    too_many_threads,
     too_much_of_a_row,
     warps_not_whole,
 )
 from tilegen.schedule.reduce import reduce_schedules
 from tilegen.schedule.row_costs import shared_bytes
+from tilegen.schedule.written import Counts, read_directives
 from tilegen.spec import (
     Bounds,
     BoundsDirective,
-    HintDirective,
-    IndexDirective,
-    MaxRegistersDirective,
-    MinBlocksDirective,
     RasterDirective,
     ScheduleSpec,
     StageDirective,
-    ThreadsDirective,
-    TileDirective,
-    UnrollDirective,
     VectorDirective,
 )
 from tilegen.target import Target
 
-Counts = tuple[tuple[str, int], ...]
 _WARP = 32
 # Points of a row that a thread may take at once: as many as it has registers.
 _MOST_POINTS = 256
@@ -76,50 +67,27 @@ def complete_rows(nest: Nest, written: ScheduleSpec, target: Target) -> tuple[Sc
 
 def _read(written: ScheduleSpec, target: Target) -> tuple[Schedule, Counts, Counts, Counts]:
     """What the directives say, and `tile`, `threads` and `unroll` as they are written."""
+    as_written = read_directives(written)
     found: list[Diagnostic] = []
-    tile: Counts = ()
-    threads: Counts = ()
-    unroll: Counts = ()
-    schedule = Schedule(written.name, tile=(), spans=written_at(written))
     for directive in written.directives:
         match directive:
-            case TileDirective():
-                tile = tuple((a, v[0]) for a, v in directive.axes)
-            case ThreadsDirective():
-                threads = tuple((a, v[0]) for a, v in directive.axes)
-            case UnrollDirective():
-                unroll = tuple((a, v[0]) for a, v in directive.axes)
-            case VectorDirective():
-                named = {t: w[0] for t, w in directive.widths if t is not None}
-                every = next((w[0] for t, w in directive.widths if t is None), 1)
-                schedule = replace(schedule, vector=max([every, *named.values()]))
-                if named and len(set(named.values()) | {every} - {1}) > 1:
-                    found.append(several_widths(directive.span))
-                elif named:
-                    schedule = replace(schedule, vector=every, vector_of=tuple(named.items()))
-            case HintDirective():
-                schedule = replace(schedule, hints=(*schedule.hints, (directive.tensor, directive.hints[0])))
-            case MaxRegistersDirective():
-                if not 16 <= directive.counts[0] <= target.registers_per_thread:
-                    found.append(registers_out_of_range(directive.counts[0], target, directive.span))
-                schedule = replace(schedule, max_registers=directive.counts[0])
-            case MinBlocksDirective():
-                schedule = replace(schedule, min_blocks=directive.counts[0])
-            case IndexDirective():
-                schedule = replace(schedule, index=directive.types[0])
-            case BoundsDirective():
-                if directive.modes[0] is not Bounds.GUARD:
-                    found.append(meaningless_for_rows(f"bounds {directive.modes[0].value}", directive.span))
+            case BoundsDirective() if directive.modes[0] is not Bounds.GUARD:
+                found.append(meaningless_for_rows(f"bounds {directive.modes[0].value}", directive.span))
             case StageDirective():
                 found.append(meaningless_for_rows("stage", directive.span))
             case RasterDirective():
                 found.append(meaningless_for_rows("raster", directive.span))
-    count = prod(n for _, n in threads)
-    if count > target.max_threads_per_block:
-        found.append(too_many_threads(threads, count, target, schedule.span("threads")))
+            case VectorDirective():
+                named = {w[0] for tensor, w in directive.widths if tensor is not None}
+                every = {w[0] for tensor, w in directive.widths if tensor is None} - {1}
+                if named and len(named | every) > 1:
+                    found.append(several_widths(directive.span))
+            case _:
+                pass
+    found += as_written.over_limits(target)
     if found:
         raise SpecError(found)
-    return schedule, tile, threads, unroll
+    return as_written.schedule(), as_written.tile, as_written.threads, as_written.unroll
 
 
 def _rows(

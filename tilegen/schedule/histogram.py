@@ -12,7 +12,6 @@ from tilegen.dtypes import Struct
 from tilegen.nest.elements import ElementWalk, element_walk, faster_batch_axes, vector_needs
 from tilegen.nest.histogram import Histogram, element_accesses, histogram_in
 from tilegen.nest.model import Access, Nest
-from tilegen.schedule.complete import written_at
 from tilegen.schedule.histogram_problems import (
     many_under_way,
     no_vector,
@@ -22,24 +21,17 @@ from tilegen.schedule.histogram_problems import (
     written_once,
 )
 from tilegen.schedule.model import Counting, Schedule
-from tilegen.schedule.problems import registers_out_of_range
+from tilegen.schedule.written import read_directives
 from tilegen.source import Span
 from tilegen.spec import (
     Bounds,
     BoundsDirective,
-    Hint,
-    HintDirective,
-    IndexDirective,
-    IndexType,
-    MaxRegistersDirective,
-    MinBlocksDirective,
     RasterDirective,
     ScheduleSpec,
     StageDirective,
     ThreadsDirective,
     TileDirective,
     UnrollDirective,
-    VectorDirective,
 )
 from tilegen.target import Target
 
@@ -148,62 +140,34 @@ def complete_histogram(nest: Nest, written: ScheduleSpec, target: Target) -> Sch
     found = histogram_in(nest)
     inside = inside_axes(nest, found, target)
     walk = element_walk(nest, found, inside)
+    as_written = read_directives(written)
+    threads, unroll = as_written.threads, as_written.unroll
     problems: list[Diagnostic] = []
-    threads: tuple[tuple[str, int], ...] = ()
-    unroll: tuple[tuple[str, int], ...] = ()
-    vector, vector_of = 1, dict[str, int]()
-    hints: list[tuple[str, Hint]] = []
-    max_registers = min_blocks = None
-    index = IndexType.AUTO
     for directive in written.directives:
         match directive:
             case TileDirective() | StageDirective() | RasterDirective():
                 problems.append(not_for_histograms(directive))
-            case BoundsDirective():
-                if directive.modes[0] is not Bounds.GUARD:
-                    problems.append(not_for_histograms(directive))
+            case BoundsDirective() if directive.modes[0] is not Bounds.GUARD:
+                problems.append(not_for_histograms(directive))
             case ThreadsDirective():
-                threads = tuple((a, v[0]) for a, v in directive.axes)
                 problems += _strangers(walk, "threads", threads, directive.spans)
-                count = prod(n for _, n in threads)
-                if count > target.max_threads_per_block:
-                    problems.append(too_many_counting(directive, count, target))
+                if as_written.thread_count > target.max_threads_per_block:
+                    problems.append(too_many_counting(directive, as_written.thread_count, target))
             case UnrollDirective():
-                unroll = tuple((a, v[0]) for a, v in directive.axes)
                 problems += _strangers(walk, "unroll", unroll, [directive.span] * len(unroll))
                 if prod(n for _, n in unroll) > MOST_ITEMS:
                     problems.append(many_under_way(directive, prod(n for _, n in unroll), MOST_ITEMS))
-            case VectorDirective():
-                for name, width in directive.widths:
-                    if name is None:
-                        vector = width[0]
-                    else:
-                        vector_of[name] = width[0]
-            case HintDirective():
-                hints.append((directive.tensor, directive.hints[0]))
-            case MaxRegistersDirective():
-                max_registers = directive.counts[0]
-                if not 16 <= max_registers <= target.registers_per_thread:
-                    problems.append(registers_out_of_range(max_registers, target, directive.span))
-            case MinBlocksDirective():
-                min_blocks = directive.counts[0]
-            case IndexDirective():
-                index = directive.types[0]
-    count = prod(n for _, n in threads) if threads else _THREADS
-    blocks = min_blocks or blocks_per_sm(count)
-    schedule = Schedule(
-        name=written.name,
-        tile=(),
+            case _:
+                pass
+    problems += as_written.registers_over_limits(target)
+    count = as_written.thread_count if threads else _THREADS
+    blocks = as_written.min_blocks or blocks_per_sm(count)
+    schedule = replace(
+        as_written.schedule(),
         threads=threads,
         thread_count=count,
-        vector=vector,
-        vector_of=tuple(vector_of.items()),
         unroll=unroll,
-        hints=tuple(hints),
-        max_registers=max_registers,
         min_blocks=blocks,
-        index=index,
-        spans=written_at(written),
         counting=Counting(count, 1, blocks, inside),
     )
     problems += _vector_problems(nest, found, walk, schedule)

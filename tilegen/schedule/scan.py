@@ -17,9 +17,8 @@ from tilegen.dtypes import Struct
 from tilegen.nest.affine import Run, memory_order, step_along
 from tilegen.nest.model import Access, Nest
 from tilegen.nest.scan import fast_axis, memory_address
-from tilegen.schedule.complete import written_at
 from tilegen.schedule.model import Schedule
-from tilegen.schedule.problems import registers_out_of_range, too_many_threads, wider_than_an_instruction
+from tilegen.schedule.problems import wider_than_an_instruction
 from tilegen.schedule.scan_costs import bytes_across, words_held
 from tilegen.schedule.scan_problems import (
     not_for_scans,
@@ -30,19 +29,14 @@ from tilegen.schedule.scan_problems import (
     totals_too_large,
     whole_warps,
 )
+from tilegen.schedule.written import read_directives
 from tilegen.spec import (
     Bounds,
     BoundsDirective,
-    Hint,
-    HintDirective,
-    IndexDirective,
-    IndexType,
-    MaxRegistersDirective,
-    MinBlocksDirective,
+    RasterDirective,
     ScheduleSpec,
-    ThreadsDirective,
-    TileDirective,
-    VectorDirective,
+    StageDirective,
+    UnrollDirective,
 )
 from tilegen.target import Target
 
@@ -256,60 +250,21 @@ def complete_scan(nest: Nest, written: ScheduleSpec, target: Target) -> Schedule
 
     Raises SpecError: TG0602, TG0603, TG0605, TG0631, TG0632, each at its directive's span.
     """
+    as_written = read_directives(written)
     found: list[Diagnostic] = []
-    tile: dict[str, int] = {}
-    threads: dict[str, int] = {}
-    width: int | None = None
-    vector_of: dict[str, int] = {}
-    hints: list[tuple[str, Hint]] = []
-    max_registers = min_blocks = None
-    index = IndexType.AUTO
-    spans = written_at(written)
-    at = {d: span for d, entry, span in spans if entry is None}
     for directive in written.directives:
         match directive:
-            case TileDirective():
-                tile = {a: v[0] for a, v in directive.axes}
-            case ThreadsDirective():
-                threads = {a: v[0] for a, v in directive.axes}
-            case VectorDirective():
-                for name, widths in directive.widths:
-                    if name is None:
-                        width = widths[0]
-                    else:
-                        vector_of[name] = widths[0]
-            case HintDirective():
-                hints.append((directive.tensor, directive.hints[0]))
-            case MaxRegistersDirective():
-                max_registers = directive.counts[0]
-            case MinBlocksDirective():
-                min_blocks = directive.counts[0]
-            case IndexDirective():
-                index = directive.types[0]
-            case BoundsDirective() if directive.modes[0] is Bounds.GUARD:
-                pass
-            case _:
+            case StageDirective() | RasterDirective() | UnrollDirective():
                 found.append(not_for_scans(directive))
-    count = prod(threads.values())
-    if count > target.max_threads_per_block:
-        found.append(too_many_threads(tuple(threads.items()), count, target, at["threads"]))
-    if max_registers is not None and not 16 <= max_registers <= target.registers_per_thread:
-        found.append(registers_out_of_range(max_registers, target, at["max_registers"]))
+            case BoundsDirective() if directive.modes[0] is not Bounds.GUARD:
+                found.append(not_for_scans(directive))
+            case _:
+                pass
+    found += as_written.over_limits(target)
     if found:
         raise SpecError(found)
-    item = max([width or 1, *vector_of.values()])
-    schedule = Schedule(
-        name=written.name,
-        tile=tuple(tile.items()),
-        threads=tuple(threads.items()),
-        vector=width or 1,
-        vector_of=tuple(vector_of.items()),
-        hints=tuple(hints),
-        max_registers=max_registers,
-        min_blocks=min_blocks,
-        index=index,
-        spans=spans,
-    )
+    schedule = replace(as_written.schedule(), tile=as_written.tile, threads=as_written.threads)
+    item = schedule.item_width
     return _completed(nest, schedule, item, auto_scan(nest, target), target)
 
 
