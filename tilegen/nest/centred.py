@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tilegen.dtypes import BOOL
-from tilegen.nest.lets import rebuilt
+from tilegen.nest.values import rebuilt
 from tilegen.spec import (
     Binary,
     BinaryOp,

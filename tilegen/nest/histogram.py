@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from tilegen.algebra import Expr, linear_parts, substitute, symbols
 from tilegen.dtypes import BOOL, Kind
 from tilegen.nest.build import compile_time, nest_over, require_computable, require_memories
-from tilegen.nest.lets import free_names, inline_lets
+from tilegen.nest.lets import inline_lets
 from tilegen.nest.merge import drop_unit_axes, merge_axes
 from tilegen.nest.model import Access, Nest
 from tilegen.nest.value_range import integer_range
+from tilegen.nest.values import free_names
 from tilegen.spec import (
     Axis,
     Binary,

@@ -7,14 +7,15 @@ or a costly value of one walk is kept for the later ones that need it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
 from tilegen.algebra import symbols
+from tilegen.nest.affine import depends_on
 from tilegen.nest.family import reductions_of
-from tilegen.nest.lets import free_names
 from tilegen.nest.model import Nest, Store
+from tilegen.nest.values import certain, free_names, unconditional
 from tilegen.spec import Binary, BinaryOp, Call, Cast, Read, Reduce, Value, Where, children
 
 
@@ -51,6 +52,17 @@ def point_stores(nest: Nest) -> tuple[Store, ...]:
     """Stores once per row."""
     along = row_stores(nest)
     return tuple(s for s in nest.stores if s not in along)
+
+
+def loaded_ahead(nest: Nest, step: Pass, read: Read) -> bool:
+    """Whether a walk along rows that stay in registers loads a read before it computes: what all rows read stays in the
+    caches, and is read when it is needed once the row itself takes the registers."""
+    return step.level == 0 or differs(nest, read)
+
+
+def differs(nest: Nest, read: Read) -> bool:
+    """Whether rows read different elements."""
+    return any(depends_on(nest.loads[read].address, a.name) for a in nest.parallel)
 
 
 def walked_again(nest: Nest) -> bool:
@@ -110,7 +122,7 @@ def _passes(same: _Same, whole: bool) -> tuple[Pass, ...]:
         for root in roots:
             _collect(root, moving, earlier, uses)
         needed.append(uses)
-        seen.append({v for root in roots for v in _always(root) if _moves(v, moving)})
+        seen.append({v for root in roots for v in unconditional(root) if _moves(v, moving)})
 
     result = []
     for position, (level, row, reductions, stores) in enumerate(work):
@@ -132,7 +144,9 @@ def _passes(same: _Same, whole: bool) -> tuple[Pass, ...]:
         }
         reads = _reads(roots, moving, known)
         keep = tuple(
-            v for v in dict.fromkeys(v for r in roots for v in _always(r)) if v in first and v not in reads
+            v
+            for v in dict.fromkeys(v for r in roots for v in unconditional(r))
+            if v in first and v not in reads
         )
         result.append(Pass(level, row, reductions, stores, reads, keep, tuple(sorted(known, key=repr))))
     return tuple(result)
@@ -166,19 +180,6 @@ def _costly(value: Value, moving: frozenset[str], earlier: Mapping[Value, int]) 
     return any(_costly(child, moving, {**earlier, child: earlier[value]}) for child in own)
 
 
-def _always(value: Value) -> Iterator[Value]:
-    """`value` and what is below it that is evaluated at every point; reductions are values of their own."""
-    yield value
-    if isinstance(value, Reduce):
-        return
-    for n, child in enumerate(children(value)):
-        lazy = isinstance(value, Where) or (
-            isinstance(value, Binary) and value.op in (BinaryOp.AND, BinaryOp.OR)
-        )
-        if not (lazy and n > 0):
-            yield from _always(child)
-
-
 def _reads(roots: tuple[Value, ...], moving: frozenset[str], known: set[Value]) -> tuple[Read, ...]:
     found: dict[Read, None] = {}
 
@@ -187,12 +188,8 @@ def _reads(roots: tuple[Value, ...], moving: frozenset[str], known: set[Value]) 
             return
         if isinstance(value, Read) and _moves(value, moving):
             found[value] = None
-        for n, child in enumerate(children(value)):
-            lazy = isinstance(value, Where) or (
-                isinstance(value, Binary) and value.op in (BinaryOp.AND, BinaryOp.OR)
-            )
-            if not (lazy and n > 0):
-                visit(child)
+        for child in certain(value):
+            visit(child)
 
     for root in roots:
         visit(root)

@@ -22,9 +22,10 @@ from tilegen.nest.build import (
 )
 from tilegen.nest.centred import Centred
 from tilegen.nest.family import reductions_of
-from tilegen.nest.lets import free_names, inline_lets, rebuilt, substitute_axes
+from tilegen.nest.lets import inline_lets
 from tilegen.nest.merge import drop_unit_axes, merge_axes
 from tilegen.nest.model import Nest
+from tilegen.nest.values import free_names, rebuilt, substitute_axes
 from tilegen.spec import (
     Assign,
     Axis,

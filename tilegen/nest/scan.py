@@ -23,9 +23,10 @@ from tilegen.nest.build import (
     require_shared_space,
 )
 from tilegen.nest.family import reductions_of
-from tilegen.nest.lets import free_names, inline_lets, map_value, substitute_axes
+from tilegen.nest.lets import inline_lets
 from tilegen.nest.merge import drop_unit_axes, merge_axes, mirror_axis
 from tilegen.nest.model import Access, Nest
+from tilegen.nest.values import free_names, map_value, substitute_axes
 from tilegen.spec import Axis, Binary, BinaryOp, Cast, IndexValue, Kernel, Reduce, Reduction, Value
 
 

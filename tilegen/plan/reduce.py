@@ -9,10 +9,10 @@ from tilegen.diagnostics import SpecError
 from tilegen.dtypes import I64, U32, DType, Struct
 from tilegen.nest.affine import Run, step_along
 from tilegen.nest.build import reads_of
+from tilegen.nest.combine import ARGUMENTS, accumulator_type
 from tilegen.nest.model import Access, Nest
 from tilegen.nest.passes import Pass, passes, point_stores
 from tilegen.nest.rows import fast_axis, row_count, row_length
-from tilegen.plan.combine import ARGUMENTS, accumulator_type
 from tilegen.plan.conditions import aligned_access, index_conditions, multiple
 from tilegen.plan.model import (
     PARTS,

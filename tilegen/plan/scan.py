@@ -9,10 +9,11 @@ from tilegen.algebra import ONE, ZERO, Expr, ceil_div, expr, substitute
 from tilegen.diagnostics import SpecError
 from tilegen.dtypes import U32, U64, Struct
 from tilegen.nest.affine import Run, coefficient, depends_on, step_along
+from tilegen.nest.combine import ARGUMENTS, accumulator_type
 from tilegen.nest.family import reductions_of
 from tilegen.nest.model import Access, Nest
 from tilegen.nest.scan import fast_axis, is_inclusive, memory_address
-from tilegen.plan.combine import ARGUMENTS, accumulator_type
+from tilegen.nest.values import unconditional
 from tilegen.plan.conditions import aligned, index_conditions
 from tilegen.plan.model import AtLeast, AtMost, Condition, Multiple, Plan, Scratch, TileAxis
 from tilegen.plan.problems import not_along
@@ -20,7 +21,7 @@ from tilegen.plan.scan_phase import CHUNK, Carrier, Carry, Loaded, Scan, Spread
 from tilegen.schedule.model import Schedule
 from tilegen.schedule.problems import members_of_several_types
 from tilegen.schedule.scan import follows, most_shared_rows
-from tilegen.spec import Binary, BinaryOp, Read, Reduce, Value, Where, children
+from tilegen.spec import Read, Reduce
 from tilegen.target import Target
 
 
@@ -259,7 +260,7 @@ def _loads(
     roots = [(c.term, (c.first, c.limit)) for c in carriers]
     roots += [(s.value, (_store_first(nest), extent)) for s in nest.stores]
     for value, limits in roots:
-        for node in always(value):
+        for node in unconditional(value):
             if isinstance(node, Read):
                 ranges.setdefault(node, set()).add(limits)
     found = []
@@ -270,17 +271,6 @@ def _loads(
         if limits in several and moves and access.member is None:
             found.append(Loaded(read, access, _width(nest, access, schedule, spread), *limits))
     return tuple(found)
-
-
-def always(value: Value) -> Iterator[Value]:
-    """`value` and what is below it that is evaluated wherever it is; a scan is a value of its own."""
-    yield value
-    if isinstance(value, Reduce):
-        return
-    lazy = isinstance(value, Where) or (isinstance(value, Binary) and value.op in (BinaryOp.AND, BinaryOp.OR))
-    for n, child in enumerate(children(value)):
-        if not (lazy and n > 0):
-            yield from always(child)
 
 
 def _width(nest: Nest, access: Access, schedule: Schedule, spread: Spread) -> int:

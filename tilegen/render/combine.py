@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from tilegen.algebra import ZERO
 from tilegen.dtypes import BOOL
+from tilegen.nest.combine import ARGUMENTS
 from tilegen.nest.rows import row_count
-from tilegen.plan.combine import ARGUMENTS
 from tilegen.plan.model import Combine
 from tilegen.plan.reduce import components, scratch_name
 from tilegen.render.operators import accumulator_ctype, identity_text, operator_name

@@ -6,18 +6,19 @@ Every value is computed before the first store, so that an `inout` tensor is rea
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
 from tilegen.algebra import Expr, expr, substitute, sym
 from tilegen.dtypes import DType
 from tilegen.nest.model import Access, CheckedIndex, Store
+from tilegen.nest.values import unconditional
 from tilegen.plan.model import FIELD, Buffer, Compute
 from tilegen.render.names import member_name
 from tilegen.render.scope import KernelScope, mark, prune, wrapped
 from tilegen.render.values import ValuePrinter, literal
 from tilegen.render.view import SweepView
-from tilegen.spec import Aosoa, Binary, BinaryOp, Boundary, Hint, Read, Reduce, Value, Where, children
+from tilegen.spec import Aosoa, Boundary, Hint, Read, Value
 
 Shift = Mapping[str, Expr]
 
@@ -341,16 +342,3 @@ def index_kind(checked: CheckedIndex) -> str:
     return {"u32": "long long", "i64": "long long", "u64": "unsigned long long"}.get(
         checked.index.dtype.name, "index_t"
     )
-
-
-def unconditional(value: Value) -> Iterator[Value]:
-    """`value` and what is below it, without what is evaluated only under a condition or inside a reduction."""
-    yield value
-    if isinstance(value, Reduce):
-        return
-    for n, child in enumerate(children(value)):
-        lazy = isinstance(value, Where) or (
-            isinstance(value, Binary) and value.op in (BinaryOp.AND, BinaryOp.OR)
-        )
-        if not (lazy and n > 0):
-            yield from unconditional(child)

@@ -6,7 +6,7 @@ from tilegen.algebra import Expr, substitute, sym
 from tilegen.dtypes import U8, U32, DType
 from tilegen.nest.histogram import element_reads
 from tilegen.nest.model import Access
-from tilegen.render.compute import unconditional
+from tilegen.nest.values import unconditional
 from tilegen.render.count_scope import CountScope
 from tilegen.render.scope import prune
 from tilegen.spec import Axis, Hint, Read, Reduction

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tilegen.plan.combine import ARGUMENTS, accumulator_type, combining, identity
+from tilegen.nest.combine import ARGUMENTS, accumulator_type, combining, identity
 from tilegen.render.c_types import TypeNames
 from tilegen.render.values import literal
 from tilegen.spec import Reduce, Reduction

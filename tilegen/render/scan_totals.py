@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tilegen.algebra import substitute, sym
+from tilegen.nest.combine import ARGUMENTS
 from tilegen.nest.family import reductions_of
-from tilegen.plan.combine import ARGUMENTS
 from tilegen.render.compute import ItemBody
 from tilegen.render.scan_names import ScanScope, Total, called, guarded, start_of, used
 from tilegen.render.scope import wrapped

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from tilegen.algebra import ZERO, Expr, substitute, sym
 from tilegen.dtypes import F32, DType
-from tilegen.nest.affine import depends_on
 from tilegen.nest.model import Access
-from tilegen.nest.passes import is_of_the_row
+from tilegen.nest.passes import is_of_the_row, loaded_ahead
 from tilegen.plan.model import Compute, PointStores, Walk
 from tilegen.render.compute import ItemBody
 from tilegen.render.operators import accumulator_ctype, identity_text, taken_in
@@ -101,24 +100,18 @@ class _WalkPrinter:
         body = ItemBody(self.scope, self.compute, self.rows.known)
         for read in self.step.reads:
             access = self.scope.nest.loads[read]
-            if access.checked or not self._fetchable(access):
+            if access.checked or not self._fetchable(read, access):
                 continue
             if access not in places:
                 places[access] = self._array(body, read, access, lines)
             texts[read] = places[access]
         return texts, [*body.definitions, *lines]
 
-    def _fetchable(self, access: Access) -> bool:
-        """Whether an array of it is loaded before anything is computed. What all rows read stays in the caches: where
-        the row itself takes the registers, it is read when it is needed."""
-        rows = self.rows
-        if rows.rows.whole and self.step.level > 0 and not self._differs(access):
+    def _fetchable(self, read: Read, access: Access) -> bool:
+        """Whether an array of it is loaded before anything is computed."""
+        if self.rows.rows.whole and not loaded_ahead(self.scope.nest, self.step, read):
             return False
         return self.run is None or self.phase.width_of(access) > 1
-
-    def _differs(self, access: Access) -> bool:
-        """Whether rows read different elements."""
-        return any(depends_on(access.address, a.name) for a in self.scope.nest.parallel)
 
     def _array(self, body: ItemBody, read: Read, access: Access, lines: list[str]) -> str:
         scope, items = self.scope, self.rows.rows.items

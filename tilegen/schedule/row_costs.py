@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from tilegen.dtypes import DType, Kind
-from tilegen.nest.affine import depends_on
+from tilegen.dtypes import DType
+from tilegen.nest.combine import accumulator_bytes
 from tilegen.nest.family import reductions_of
 from tilegen.nest.model import Nest
-from tilegen.nest.passes import Pass, is_of_the_row, passes
+from tilegen.nest.passes import Pass, differs, is_of_the_row, loaded_ahead, passes
 from tilegen.schedule.model import Rows
-from tilegen.spec import Binary, BinaryOp, Call, Cast, Read, Reduce, Reduction, Value, children
+from tilegen.spec import Binary, BinaryOp, Call, Cast, Reduce, Value, children
 
 _CALLS = {
     "exp": 8, "exp2": 3, "log": 10, "gelu": 24, "gelu_tanh": 20, "sigmoid": 16, "silu": 16, "tanh": 16, "erf": 20,
@@ -54,9 +54,9 @@ class RowCosts:
 
 def row_costs(nest: Nest) -> RowCosts:
     steps = passes(nest, True)
-    reads = {r for s in steps for r in s.reads if _differs(nest, r) or not nest.parallel}
+    reads = {r for s in steps for r in s.reads if differs(nest, r) or not nest.parallel}
     stores = [s for step in steps for s in step.stores]
-    moved = sum(_size(r.dtype) for r in reads) + sum(_size(s.value.dtype) for s in stores)
+    moved = sum(r.dtype.size for r in reads) + sum(s.value.dtype.size for s in stores)
     return RowCosts(
         per_element=sum(_of_walk(nest, step) for step in steps),
         per_thread=_COMBINATION * sum(len(s.reductions) for s in steps) + 30,
@@ -96,7 +96,7 @@ def _stays(
     found = []
     there: set[Value] = set()
     for number, step in enumerate(steps):
-        fetched = {r for r in step.reads if step.level == 0 or _differs(nest, r)}
+        fetched = {r for r in step.reads if loaded_ahead(nest, step, r)}
         inline = [r for r in step.reads if r not in fetched]
         # What is computed here takes the place of what it is made of, element by element.
         before = {v for s in steps[number:] for v in s.known} & there
@@ -119,16 +119,7 @@ def _temporaries(nest: Nest, value: Value) -> int:
 
 
 def _words(dtypes: Iterable[DType], width: int) -> int:
-    return sum(-(-_size(d) * width // 4) for d in dtypes)
-
-
-def _size(dtype: DType) -> int:
-    return 1 if dtype.kind is Kind.BOOL else dtype.size
-
-
-def _differs(nest: Nest, read: Read) -> bool:
-    """Whether rows read different elements."""
-    return any(depends_on(nest.loads[read].address, a.name) for a in nest.parallel)
+    return sum(-(-d.size * width // 4) for d in dtypes)
 
 
 def shared_bytes(nest: Nest, rows: Rows, width: int) -> int:
@@ -137,5 +128,5 @@ def shared_bytes(nest: Nest, rows: Rows, width: int) -> int:
     if not rows.across or rows.along == 1:
         return 0
     found = reductions_of(s.value for s in nest.stores)
-    each = sum(16 if r.op in (Reduction.ARGMAX, Reduction.ARGMIN) else r.dtype.size for r in found)
+    each = sum(accumulator_bytes(r) for r in found)
     return rows.along * rows.beside * width * each

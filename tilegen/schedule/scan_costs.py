@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tilegen.nest.combine import ARGUMENTS, accumulator_bytes
 from tilegen.nest.family import reductions_of
 from tilegen.nest.model import Nest
-from tilegen.spec import Read, Reduce, Reduction, Value, children
-
-_ARGUMENTS = (Reduction.ARGMAX, Reduction.ARGMIN)
+from tilegen.spec import Read, Reduce, Value, children
 
 
 def words_held(nest: Nest, width: int) -> int:
@@ -24,7 +23,7 @@ def words_held(nest: Nest, width: int) -> int:
 
 def _total_bytes(scan: Reduce) -> int:
     """Of a total: a value, with its index for arg-reductions."""
-    if scan.op in _ARGUMENTS:
+    if scan.op in ARGUMENTS:
         return scan.body.dtype.size + 4
     return scan.dtype.size
 
@@ -45,4 +44,4 @@ def _reads_outside(value: Value) -> Iterator[Read]:
 def bytes_across(nest: Nest, along: int, columns: int) -> int:
     """Shared memory of a block in which `along` threads share each of `columns` columns: their totals, of two tiles."""
     totals = reductions_of(s.value for s in nest.stores)
-    return 2 * along * columns * sum(2 * 8 if r.op in _ARGUMENTS else r.dtype.size for r in totals)
+    return 2 * along * columns * sum(accumulator_bytes(r) for r in totals)

@@ -20,6 +20,11 @@ def accumulator_type(node: Reduce) -> DType:
     return node.body.dtype if node.op in ARGUMENTS else node.dtype
 
 
+def accumulator_bytes(node: Reduce) -> int:
+    """Of a partial result in memory; arg-reductions have an index of up to 64 bits beside it."""
+    return 16 if node.op in ARGUMENTS else node.dtype.size
+
+
 def identity(op: Reduction, dtype: DType) -> int | float | bool:
     """What leaves any other operand as it is, in an accumulator of `dtype`: for lanes without an element."""
     match op:
