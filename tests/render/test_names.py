@@ -8,11 +8,11 @@ from pathlib import Path
 import tilegen.render
 from tilegen.render.names import RESERVED, Names
 
-HELPERS = Path(tilegen.render.__file__).parent.parent / "templates" / "helpers.j2"
+TEMPLATES = Path(tilegen.render.__file__).parent.parent / "templates"
 
 
 def test_every_helper_is_reserved() -> None:
-    text = HELPERS.read_text(encoding="utf-8")
+    text = "".join((TEMPLATES / f"{n}.j2").read_text(encoding="utf-8") for n in ("helpers", "collectives"))
     defined = re.findall(r"^static __device__ __forceinline__ [\w<>]+ (\w+)\(", text, re.MULTILINE)
     defined += re.findall(r"^struct (\w+) \{", text, re.MULTILINE)
     assert len(defined) > 20

@@ -44,8 +44,7 @@ def level_of(node: Reduce) -> int:
 
 def row_stores(nest: Nest) -> tuple[Store, ...]:
     """Stores at every point of the first row."""
-    reduced = set(nest.reduced)
-    return tuple(s for s in nest.stores if {a.name for a in s.assign.axes} & _row_names(nest, reduced))
+    return tuple(s for s in nest.stores if {a.name for a in s.assign.axes} & moving_names(nest))
 
 
 def point_stores(nest: Nest) -> tuple[Store, ...]:
@@ -70,13 +69,14 @@ def walked_again(nest: Nest) -> bool:
     return len({(s.level, s.row) for s in passes(nest, False)}) > len(nest.rows)
 
 
-def _row_names(nest: Nest, reduced: set[str]) -> set[str]:
-    return {n for n, value in nest.axis_values.items() if symbols(value) & reduced} | reduced
-
-
 def is_of_the_row(nest: Nest, value: Value) -> bool:
     """Whether a value is the same along the whole row."""
-    return not _moves(value, frozenset(_row_names(nest, set(nest.reduced))))
+    return not _moves(value, moving_names(nest))
+
+
+def moving_names(nest: Nest) -> frozenset[str]:
+    """Names, the spec's and the nest's, that change along a row."""
+    return _moving_names(_Same(nest))
 
 
 class _Same:
@@ -92,6 +92,12 @@ class _Same:
         return isinstance(other, _Same) and other.nest is self.nest
 
 
+@lru_cache(maxsize=16)
+def _moving_names(same: _Same) -> frozenset[str]:
+    nest, reduced = same.nest, frozenset(same.nest.reduced)
+    return reduced | {n for n, value in nest.axis_values.items() if symbols(value) & reduced}
+
+
 def passes(nest: Nest, whole: bool) -> tuple[Pass, ...]:
     """The walks in order. `whole`: threads keep their part of a row between walks."""
     return _passes(_Same(nest), whole)
@@ -100,7 +106,7 @@ def passes(nest: Nest, whole: bool) -> tuple[Pass, ...]:
 @lru_cache(maxsize=16)
 def _passes(same: _Same, whole: bool) -> tuple[Pass, ...]:
     nest = same.nest
-    moving = frozenset(_row_names(nest, set(nest.reduced)))
+    moving = moving_names(nest)
     found = reductions_of(s.value for s in nest.stores)
     work: list[tuple[int, int, tuple[Reduce, ...], tuple[Store, ...]]] = []
     levels = 1 + max(map(level_of, found), default=-1)

@@ -67,7 +67,7 @@ def map_value(
 
 
 def certain(value: Value) -> tuple[Value, ...]:
-    """The operands that are evaluated wherever `value` is: no side of a choice, nothing that `and` and `or` may skip."""
+    """The operands evaluated wherever `value` is: no side of a choice, nothing that `and` and `or` may skip."""
     lazy = isinstance(value, Where) or (isinstance(value, Binary) and value.op in (BinaryOp.AND, BinaryOp.OR))
     return children(value)[:1] if lazy else children(value)
 

@@ -74,7 +74,7 @@ def render(plans: Sequence[Plan], name: str, provenance: Sequence[str] = ()) -> 
         namespace=namespace,
         structs=tuple(structs.values()),
         vectors=tuple(v for _, v in sorted(file.vectors.items())),
-        helpers=in_order(file.helpers),
+        helpers=tuple(_helper(name) for name in in_order(file.helpers)),
         kernels=kernels,
         launcher=launcher,
     )
@@ -82,6 +82,15 @@ def render(plans: Sequence[Plan], name: str, provenance: Sequence[str] = ()) -> 
     source, lines = _take_marks(text)
     header = environment().get_template("header.h.j2").render(file=_for_header(view))
     return Rendered(source, header, namespace, kernels, lines)
+
+
+def _helper(name: str) -> str:
+    """The text of a device function that generated code calls."""
+    for template in ("helpers.j2", "collectives.j2"):
+        macro = getattr(environment().get_template(template).module, name, None)
+        if macro is not None:
+            return str(macro())
+    raise KeyError(name)
 
 
 def _for_header(view: FileView) -> FileView:

@@ -18,7 +18,7 @@ ilogb isfinite isinf isnan ldexp lgamma log log10 log1p log2 logb max min modf p
 rsqrt sin sinh sqrt tan tanh tgamma trunc half nv_bfloat16 clock printf malloc free memcpy memset float2
 float4 double2 int2 int4 uint2 uint4 rhypot norm sincos index_t lane step tid shared stream device error
 grid blocks I"""
-# Helpers of templates/helpers.j2, which generated code calls by name.
+# Helpers of templates/helpers.j2 and collectives.j2, which generated code calls by name.
 _HELPERS = """floor_div floor_mod float_floor_mod float_floor_div integer_power square absolute same sign maximum
 minimum clip is_nan is_inf sigmoid relu silu gelu gelu_tanh inside edge wrap symmetric reflect load_streaming
 load_readonly store_streaming transpose_bytes byte_of add_at

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
@@ -285,10 +284,3 @@ def _moved(marks: Mapping[int, int], before: list[str], after: list[str]) -> dic
         if tag == "equal" or (tag == "replace" and b - a == d - c):
             moved.update({line - a + c: spec for line, spec in marks.items() if a < line <= b})
     return moved
-
-
-_SPACES = re.compile(r"\s+")
-
-
-def one_line(text: str) -> str:
-    return _SPACES.sub(" ", text).strip()
