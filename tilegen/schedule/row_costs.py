@@ -1,7 +1,7 @@
 """What a row costs the threads that walk it: instructions per element and per thread, and registers.
 
-Rough figures for choosing among schedules, counted from the values of the nest. The weights are estimates of what a call
-takes in machine code, not measurements: they decide between neighbours only.
+Rough figures for choosing among schedules, counted from the values of the nest. The weights are estimates of what a
+call takes in machine code, not measurements: they decide between neighbours only.
 """
 
 from __future__ import annotations
