@@ -25,7 +25,7 @@ except ImportError as error:
     )
 import numpy as np
 from reduce_rows import ROWS, Row
-from speed_work import summary, timed
+from speed_work import TARGET, loaded, summary, timed
 
 import tilegen
 from tilegen.algebra import evaluate
@@ -33,10 +33,7 @@ from tilegen.check import check
 from tilegen.parse import parse, source_from_text
 from tilegen.program import Program, build
 from tilegen.spec import Kernel, Role
-from tilegen.target import target
-from tilegen.toolchain import compile_source
 
-TARGET = target("sm_" + cupy.cuda.Device(0).compute_capability)
 _TORCH = {
     "f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16, "f64": torch.float64,
     "i64": torch.int64, "i32": torch.int32, "u8": torch.uint8,
@@ -73,12 +70,7 @@ def launch_of(program: Program, row: Row, arrays: dict[str, Any]) -> tuple[Any, 
     """(launch, shape): the kernel that fits the arrays, loaded, with scratch memory of its own."""
     shape = program.shape(row.sizes, {}, {n: a.data_ptr() for n, a in arrays.items()})
     assert shape is not None
-    compiled = compile_source(program.source, target=TARGET, entries=(shape.entry,))
-    module = cupy.cuda.function.Module()
-    module.load(compiled.cubin)
-    function = module.get_function(compiled.entries[shape.entry])
-    if shape.dynamic_shared:
-        cupy.cuda.driver.funcSetAttribute(function.ptr, 8, shape.dynamic_shared)
+    function, module, resources = loaded(program, shape)
     scratch = {s.name: torch.empty(s.bytes, dtype=torch.uint8, device="cuda") for s in shape.scratch}
     zeroed = [scratch[s.name] for s in shape.scratch if s.zeroed]
     number = np.int32 if shape.index == "int" else np.int64
@@ -96,12 +88,12 @@ def launch_of(program: Program, row: Row, arrays: dict[str, Any]) -> tuple[Any, 
             case _:
                 arguments.append(number(values[p.key]))
 
-    def run(loaded: Any = module) -> None:
+    def run(kept: Any = module) -> None:
         for memory in zeroed:
             cupy.cuda.runtime.memsetAsync(memory.data_ptr(), 0, memory.numel(), 0)
         function((shape.blocks, 1, 1), (shape.threads, 1, 1), tuple(arguments), shape.dynamic_shared)
 
-    return run, (shape, compiled.resources_of(shape.entry))
+    return run, (shape, resources)
 
 
 def wanted(row: Row, arrays: dict[str, Any], output: Any, wide: bool) -> Any:

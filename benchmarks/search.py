@@ -108,10 +108,11 @@ def tiles_of(row: Row, nest: Nest, auto: Schedule, count: int) -> Iterator[tuple
     found: dict[tuple[tuple[str, int], ...], None] = {auto.tile: None}
     for area in _AREAS:
         points = area // row.element_size
-        ranked = sorted(
-            packed_tiles(extents, orders, points),
-            key=lambda tile, points=points: tile_cost(tile, extents, orders, row.element_size, points),  # type: ignore[misc]
-        )
+        costs = [
+            (tile_cost(tile, extents, orders, row.element_size, points), n, tile)
+            for n, tile in enumerate(packed_tiles(extents, orders, points))
+        ]
+        ranked = [tile for _, _, tile in sorted(costs, key=lambda cost: cost[:2])]
         for tile in ranked[: max(1, count // len(_AREAS))]:
             found[tuple((a.name, tile[a.name]) for a in nest.axes if tile.get(a.name, 1) > 1)] = None
     first, last = orders[0][0], orders[1][0]

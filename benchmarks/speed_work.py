@@ -129,16 +129,22 @@ def shape_of(program: Program, row: Row, pointers: Mapping[str, int]) -> LaunchS
     return shape
 
 
-def kernel_of(program: Program, data: Data) -> Launch:
-    """Compile and load the variant of `program` that fits the row's arrays."""
-    row = data.row
-    shape = shape_of(program, row, addresses(program, data, 0))
+def loaded(program: Program, shape: LaunchShape) -> tuple[Any, Any, Any]:
+    """(function, module that must live as long, resources) of the variant that `shape` chose."""
     compiled = compile_source(program.source, target=TARGET, entries=(shape.entry,))
     module = cupy.cuda.function.Module()
     module.load(compiled.cubin)
     function = module.get_function(compiled.entries[shape.entry])
     if shape.dynamic_shared:
         cupy.cuda.driver.funcSetAttribute(function.ptr, 8, shape.dynamic_shared)
+    return function, module, compiled.resources_of(shape.entry)
+
+
+def kernel_of(program: Program, data: Data) -> Launch:
+    """Compile and load the variant of `program` that fits the row's arrays."""
+    row = data.row
+    shape = shape_of(program, row, addresses(program, data, 0))
+    function, module, resources = loaded(program, shape)
     number = np.int32 if shape.index == "int" else np.int64
     values = {**program.nest.constants, **row.sizes}
     turns = cycle(
@@ -150,10 +156,10 @@ def kernel_of(program: Program, data: Data) -> Launch:
         for pointers in [addresses(program, data, copy)]
     )
 
-    def run(loaded: Any = module) -> None:
+    def run(kept: Any = module) -> None:
         function((shape.blocks, 1, 1), (shape.threads, 1, 1), next(turns), shape.dynamic_shared)
 
-    return Launch(run, shape, compiled.resources_of(shape.entry))
+    return Launch(run, shape, resources)
 
 
 # The copy and the rivals
