@@ -236,8 +236,18 @@ def test_differences_to_a_mean_of_what_is_not_finite() -> None:
             wide = x.astype(np.float64)
             y = wide - wide.mean(1, keepdims=True)
         np.testing.assert_allclose(outputs["y"], y, rtol=1e-5, atol=1e-3)
-        # All elements are one: no negative mean of squares under the root.
         assert np.abs(outputs["z"][0]).max() < 1e-3
+
+
+def test_the_spread_of_a_long_row_of_equal_elements_has_a_root() -> None:
+    """Its two parts, each rounded, differ by -0.0018 here: below 0 there is no root."""
+    text = """kernel spread(R, C) {
+        in x: f32[R, C]; out s: f32[R]
+        s[i] = sqrt(mean[k]((x[i, k] - mean[l](x[i, l])) ** 2))
+    }"""
+    x = np.full((1, 600_011), 777777.3, np.float32)
+    (outputs,) = run(Trial(text, {"R": 1, "C": 600_011}, {"x": x}, fitted=True))
+    assert outputs["s"][0] == 0
 
 
 IDENTITIES = """kernel nothing(R, C) {
