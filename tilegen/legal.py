@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tilegen.diagnostics import Diagnostic, SpecError
-from tilegen.plan.families import Request, plans_of
+from tilegen.plan.families import Request, require_legal
 from tilegen.schedule.variants import expand
 from tilegen.spec import Kernel, ScheduleSpec, Spec
 from tilegen.target import Target
@@ -30,6 +30,6 @@ def _problems(kernel: Kernel, schedule: ScheduleSpec | None, target: Target) -> 
     """What stands against one schedule; without one, against the kernel itself."""
     try:
         for variant in expand(schedule) if schedule is not None else (None,):
-            plans_of(Request(kernel, variant, target, None, None, kernel.name))
+            require_legal(Request(kernel, variant, target, None, None, kernel.name))
     except SpecError as error:
         yield from (d for d in error.diagnostics if d.code not in _NOT_YET)

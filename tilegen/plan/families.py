@@ -93,6 +93,22 @@ def plans_of(request: Request) -> Planned:
             return _counts(request)
 
 
+def require_legal(request: Request) -> None:
+    """Whether a nest can be made of the kernel, and one plan for its schedule, where one is written: no directive is
+    refused later. Raises SpecError."""
+    _, closed = inline_lets(request.kernel)
+    family, schedule = family_of(request.kernel, closed), request.schedule
+    if family is Family.MAP:
+        nest = simplified_nest(request.kernel, request.constants, request.keep)
+        if schedule is not None:
+            plan_map(nest, complete(nest, schedule, request.target), request.target, request.name)
+    elif schedule is not None:
+        plans_of(request)
+    else:
+        make = {Family.REDUCE: reduce_nest, Family.SCAN: scan_nest, Family.HISTOGRAM: histogram_nest}[family]
+        make(request.kernel, request.constants, request.keep)
+
+
 def _tiles(request: Request) -> Planned:
     nest = simplified_nest(request.kernel, request.constants, request.keep)
     if request.schedule is not None:
