@@ -63,13 +63,18 @@ def launches(target: Target, only: str = "", family: str | None = None) -> list[
     return [one for stem, f in chosen for one in _of(stem, f, target) if named(one.name, only)]
 
 
+def _has_work(case: Case) -> bool:
+    """Whether there is something to launch: an extent of zero leaves nothing."""
+    return all(size > 0 for _, size in case.sizes)
+
+
 def _of(spec: str, family: KernelFamily, target: Target) -> Iterator[Launch]:
     for kernel in family.kernels if family.name in EVERY_TYPE else family.kernels[:1]:
         suite = Suite(family, kernel, target, shapes="spec")
         if not suite.generated:
             continue
         for schedule in suite.variants:
-            cases = [c for c in suite.cases if c.schedule == schedule and not c.on_gpu]
+            cases = [c for c in suite.cases if c.schedule == schedule and not c.on_gpu and _has_work(c)]
             plain = [c for c in cases if c.variation == Variation()]
             shapes = list(dict.fromkeys(replace(c, scalars=plain[-1].scalars) for c in plain))[-2:]
             fitted = [c for c in cases if c.variation.fitted and c.sizes in {s.sizes for s in shapes}]

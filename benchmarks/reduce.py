@@ -2,7 +2,8 @@
 
     python benchmarks/reduce.py [--rows WORD]… [--compile] [--out reduce.json] [--table reduce.md] [--samples 30]
 
-Method as in benchmarks/speed.py. The copy moves as many bytes as the work must: half of them read, half written.
+Method as in benchmarks/speed.py. The copy moves as many bytes as the work must: half of them read, half written. All
+work takes several copies of its arrays in turn: what one launch leaves in the L2 is no help to the next.
 Results are compared with torch's in float64 before anything is timed; a wrong one has no time.
 """
 
@@ -12,6 +13,8 @@ import argparse
 import json
 import sys
 import time
+from collections.abc import Callable, Sequence
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +44,7 @@ _TORCH = {
 # How far a result may be from torch's in float64, of the largest magnitude: a few roundings of the stored type.
 _WITHIN = {torch.float32: 2e-5, torch.bfloat16: 1.6e-2, torch.float16: 2e-3}
 _ROWS_COMPARED = 256
+_COPIES = 3
 
 
 def kernel_of(row: Row) -> Kernel:
@@ -130,26 +134,30 @@ def close(got: Any, want: Any, terms: int = 1) -> bool:
     return bool((got.double() - want).abs().max() <= _WITHIN[got.dtype] * scale)
 
 
-def rivals_of(row: Row, kernel: Kernel, arrays: dict[str, Any], compiled: bool) -> dict[str, Any]:
+def rivals_of(row: Row, kernel: Kernel, copies: Sequence[dict[str, Any]], compiled: bool) -> dict[str, Any]:
     (output,) = (t.name for t in kernel.tensors if t.role is Role.OUT)
-    inputs = {n: a for n, a in arrays.items() if n != output}
+    inputs = [{n: a for n, a in arrays.items() if n != output} for arrays in copies]
     code = compile(row.torch, row.name, "eval")
+
+    def in_turn(call: Callable[..., Any], sets: Sequence[dict[str, Any]]) -> Callable[[], Any]:
+        turns = cycle(sets)
+        return lambda: call(**next(turns))
 
     def expressed(**names: Any) -> Any:
         return eval(code, {"torch": torch, "F": F}, names)
 
-    found = {"torch": lambda: expressed(**inputs)}
+    found = {"torch": in_turn(expressed, inputs)}
     if compiled:
         torch._dynamo.reset()
-        made = f"def f({', '.join(inputs)}):\n    return {row.torch}\n"
+        made = f"def f({', '.join(inputs[0])}):\n    return {row.torch}\n"
         scope: dict[str, Any] = {"torch": torch, "F": F}
         exec(made, scope)
         function = torch.compile(scope["f"], dynamic=False)
-        found["torch.compile"] = lambda: function(**inputs)
+        found["torch.compile"] = in_turn(function, inputs)
     if row.cupy is not None:
-        views = {n: cupy.asarray(a) for n, a in inputs.items()}
+        views = [{n: cupy.asarray(a) for n, a in arrays.items()} for arrays in inputs]
         expression = row.cupy
-        found["cupy"] = lambda: eval(expression, {"cupy": cupy}, views)
+        found["cupy"] = in_turn(lambda **names: eval(expression, {"cupy": cupy}, names), views)
     return found
 
 
@@ -158,13 +166,14 @@ def measure(
 ) -> dict[str, Any]:
     kernel = kernel_of(row)
     program = program or build(kernel, None, TARGET, sizes=row.sizes)
-    arrays = arrays_of(row, kernel)
-    run, (shape, resources) = launch_of(program, row, arrays)
-    total = sum(a.numel() * a.element_size() for a in arrays.values())
+    copies = [arrays_of(row, kernel) for _ in range(_COPIES)]
+    launches = [launch_of(program, row, arrays) for arrays in copies]
+    run, (shape, resources) = launches[0]
+    total = sum(a.numel() * a.element_size() for a in copies[0].values())
     result: dict[str, Any] = {
         "row": row.name,
         "schedule": program.schedule.describe(),
-        "right": right(row, kernel, arrays, run),
+        "right": right(row, kernel, copies[0], run),
         "registers": resources.registers,
         "spills": resources.spill_load_bytes,
         "blocks": shape.blocks,
@@ -176,10 +185,13 @@ def measure(
     }
     if not result["right"]:
         return result
-    half = torch.empty(total // 2, dtype=torch.uint8, device="cuda").fill_(1)
-    other = torch.empty_like(half)
-    work = {"copy": lambda: other.copy_(half), "tilegen": run}
-    work |= rivals_of(row, kernel, arrays, compiled) if rivals else {}
+    halves = [torch.ones(total // 2, dtype=torch.uint8, device="cuda") for _ in range(2 * _COPIES)]
+    pairs, turns = cycle(zip(halves[::2], halves[1::2], strict=True)), cycle(launches)
+    work: dict[str, Any] = {
+        "copy": lambda: torch.Tensor.copy_(*next(pairs)),
+        "tilegen": lambda: next(turns)[0](),
+    }
+    work |= rivals_of(row, kernel, copies, compiled) if rivals else {}
     for name, values in timed(work, samples).items():
         result[name] = summary(values)
     result["share"] = result["copy"]["ms"] / result["tilegen"]["ms"]

@@ -448,6 +448,7 @@ class UnrollDirective:
 class Hint(Enum):
     STREAMING = "streaming"
     READONLY = "readonly"
+    EVICT_LAST = "evict_last"
     DEFAULT = "default"
 
 

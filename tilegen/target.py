@@ -45,6 +45,8 @@ class Target:
     """Multiprocessors of the part usually met with this capability; None where none is typical."""
     bytes_in_flight: int | None = None
     """Bytes per SM that must be on their way to saturate memory, as reported for that part; a hint."""
+    l2_bytes: int | None = None
+    """L2 of that part, where `auto` has rules that were measured on it."""
     warp_size: int = 32
     max_threads_per_block: int = 1024
     max_block: tuple[int, int, int] = (1024, 1024, 64)
@@ -96,6 +98,8 @@ _TABLE: dict[int, tuple[int, int, int, int, int | None, int | None]] = {
     120: (48, 24, 100, 99, None, None),
     121: (48, 24, 100, 99, None, None),
 }
+
+_L2_BYTES = {90: 50 * KIB * KIB}
 
 # Architecture-specific (a) and family-specific (f) variants and the first capability that has each.
 _SUFFIX_FROM = {"": 0, "a": 90, "f": 100}
@@ -156,4 +160,5 @@ def _target(number: int, suffix: str) -> Target:
         parameter_bytes=32764 if number >= 70 else 4096,
         sm_count=sm_count,
         bytes_in_flight=None if in_flight is None else in_flight * KIB,
+        l2_bytes=_L2_BYTES.get(number),
     )

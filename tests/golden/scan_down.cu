@@ -15,8 +15,9 @@ struct __align__(4) f16x2 {
 };
 
 // What the tiles of a row tell each other: 0 nothing yet, 1 the total of the tile, 2 that of everything up to its end. State
-// and total travel in one word, so there is nothing to be ordered between them.
-template <typename T>
+// and total travel in one word, so there is nothing to be ordered between them. Words of two tiles lie APART words from
+// each other.
+template <typename T, int APART>
 struct PackedStates {
     typedef unsigned long long Seen;
     unsigned long long* words;
@@ -25,11 +26,11 @@ struct PackedStates {
     {
         unsigned bits = 0;
         memcpy(&bits, &total, sizeof(T));
-        *static_cast<volatile unsigned long long*>(words + place) = static_cast<Seen>(state) << 32 | bits;
+        *at(place) = static_cast<Seen>(state) << 32 | bits;
     }
     __device__ __forceinline__ Seen look(int place) const
     {
-        return *static_cast<const volatile unsigned long long*>(words + place);
+        return *at(place);
     }
     static __device__ __forceinline__ unsigned state(Seen seen)
     {
@@ -42,6 +43,10 @@ struct PackedStates {
         T value;
         memcpy(&value, &bits, sizeof(T));
         return value;
+    }
+    __device__ __forceinline__ volatile unsigned long long* at(int place) const
+    {
+        return words + static_cast<size_t>(place) * APART;
     }
 };
 
@@ -193,7 +198,7 @@ static __global__ void __launch_bounds__(256, 1) down_s_long(
     #pragma unroll
     for (int l = 0; l < 2; ++l) {
         if (part == l % 8) {
-            const PackedStates<float> states{sum_states + static_cast<size_t>(row) * places};
+            const PackedStates<float, 1> states{sum_states + static_cast<size_t>(row) * places};
             sum_ahead[l][lane] = look_back_column<Sum>(states, 64, l * 32 + lane, tile, sum_tile[l], 0.0f);
         }
     }
@@ -395,7 +400,7 @@ static __global__ void __launch_bounds__(256, 1) down_s_long_scalar(
 
     // A thread per column finds the total of the tiles before this one, which other blocks have.
     if (part == 0) {
-        const PackedStates<float> states{sum_states + static_cast<size_t>(row) * places};
+        const PackedStates<float, 1> states{sum_states + static_cast<size_t>(row) * places};
         sum_ahead[lane] = look_back_column<Sum>(states, 32, lane, tile, sum_tile, 0.0f);
     }
     __syncthreads();

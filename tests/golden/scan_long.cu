@@ -38,8 +38,9 @@ struct Maximum {
 };
 
 // What the tiles of a row tell each other: 0 nothing yet, 1 the total of the tile, 2 that of everything up to its end. State
-// and total travel in one word, so there is nothing to be ordered between them.
-template <typename T>
+// and total travel in one word, so there is nothing to be ordered between them. Words of two tiles lie APART words from
+// each other.
+template <typename T, int APART>
 struct PackedStates {
     typedef unsigned long long Seen;
     unsigned long long* words;
@@ -48,11 +49,11 @@ struct PackedStates {
     {
         unsigned bits = 0;
         memcpy(&bits, &total, sizeof(T));
-        *static_cast<volatile unsigned long long*>(words + place) = static_cast<Seen>(state) << 32 | bits;
+        *at(place) = static_cast<Seen>(state) << 32 | bits;
     }
     __device__ __forceinline__ Seen look(int place) const
     {
-        return *static_cast<const volatile unsigned long long*>(words + place);
+        return *at(place);
     }
     static __device__ __forceinline__ unsigned state(Seen seen)
     {
@@ -65,6 +66,10 @@ struct PackedStates {
         T value;
         memcpy(&value, &bits, sizeof(T));
         return value;
+    }
+    __device__ __forceinline__ volatile unsigned long long* at(int place) const
+    {
+        return words + static_cast<size_t>(place) * APART;
     }
 };
 
@@ -241,7 +246,7 @@ static __global__ void __launch_bounds__(256, 1) drawdown_auto_long(
 
     // One warp finds the total of the tiles before this one, which other blocks have.
     if (warp == 0) {
-        const PackedStates<float> states{top_states};
+        const PackedStates<float, 16> states{top_states};
         const float before = look_back<Maximum>(
             states, static_cast<int>(tiles_i), tile, lane, top_tile, -__int_as_float(0x7f800000));
         if (lane == 0) {
@@ -449,7 +454,7 @@ static __global__ void __launch_bounds__(256, 1) drawdown_auto_long_scalar(
 
     // One warp finds the total of the tiles before this one, which other blocks have.
     if (warp == 0) {
-        const PackedStates<float> states{top_states};
+        const PackedStates<float, 16> states{top_states};
         const float before = look_back<Maximum>(
             states, static_cast<int>(tiles_i), tile, lane, top_tile, -__int_as_float(0x7f800000));
         if (lane == 0) {
@@ -572,7 +577,7 @@ cudaError_t drawdown_launch(
         // Scratch memory of this launch, ordered on the stream; `ticket` and `top_states` start at zero.
         const int64_t ticket_at = 0;
         const int64_t top_states_at = ticket_at + 256;
-        const int64_t scratch_bytes = top_states_at + (N + 131071) / 131072 * 264 / 256 * 256 + 256;
+        const int64_t scratch_bytes = top_states_at + (N + 131071) / 131072 * 4224 / 256 * 256 + 256;
         if (N <= 2147418111) {
             unsigned char* scratch = nullptr;
             cudaError_t error = cudaMallocAsync(
@@ -642,7 +647,7 @@ cudaError_t drawdown_launch(
         // Scratch memory of this launch, ordered on the stream; `ticket` and `top_states` start at zero.
         const int64_t ticket_at = 0;
         const int64_t top_states_at = ticket_at + 256;
-        const int64_t scratch_bytes = top_states_at + (N + 131071) / 131072 * 264 / 256 * 256 + 256;
+        const int64_t scratch_bytes = top_states_at + (N + 131071) / 131072 * 4224 / 256 * 256 + 256;
         if (N <= 2147418111) {
             unsigned char* scratch = nullptr;
             cudaError_t error = cudaMallocAsync(

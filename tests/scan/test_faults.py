@@ -152,7 +152,7 @@ def test_total_read_without_a_fence(separate: Program) -> None:
 def test_state_before_its_total(separate: Program) -> None:
     total, state = (
         r"totals\[2 \* static_cast<long long>\(place\) \+ state - 1\] = total;",
-        r"\*static_cast<volatile unsigned\*>\(flags \+ place\) = state;",
+        r"\*at\(place\) = state;",
     )
     both = re.search(f"({total})(.*?)({state})", separate.source, re.S)
     assert both is not None

@@ -386,10 +386,16 @@ class _Directives:
         words = self._words(node.choices, [h.value for h in Hint], "hint")
         if not self._tensor(node.tensor) or words is None:
             return None
-        if "readonly" in words and self.scope.tensors[node.tensor.name].role is not Role.IN:
+        only_read = next((w for w in words if w in ("readonly", "evict_last")), None)
+        if only_read is not None and self.scope.tensors[node.tensor.name].role is not Role.IN:
+            why = (
+                "so it is not read-only"
+                if only_read == "readonly"
+                else "and `evict_last` is a hint for reads"
+            )
             self.problems.error(
                 "TG0528",
-                f"`{node.tensor.name}` is written, so it is not read-only",
+                f"`{node.tensor.name}` is written, {why}",
                 node.span,
                 help="write `streaming` or `default`",
             )

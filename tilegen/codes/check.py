@@ -541,8 +541,8 @@ CODES: tuple[Code, ...] = (
     Code(
         "TG0527",
         "an unknown word in a directive",
-        "`bounds` takes guard, split or exact; `index` i32, i64 or auto; `hint` streaming, readonly or "
-        "default.",
+        "`bounds` takes guard, split or exact; `index` i32, i64 or auto; `hint` streaming, readonly, "
+        "evict_last or default.",
         (
             "kernel k(N) {\n"
             "    in x: f32[N]\n"
@@ -555,7 +555,7 @@ CODES: tuple[Code, ...] = (
     Code(
         "TG0528",
         "a hint that does not fit",
-        "The read-only path is for tensors that the kernel does not write.",
+        "The read-only path and `evict_last` are for tensors that the kernel does not write.",
         (
             "kernel k(N) {\n"
             "    in x: f32[N]\n"

@@ -9,13 +9,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from tilegen.algebra import sym
+from tilegen.algebra import evaluate, sym, symbols
 from tilegen.nest.family import Family, family_of
 from tilegen.nest.histogram import histogram_nest
 from tilegen.nest.lets import inline_lets
 from tilegen.nest.merge import simplified_nest
 from tilegen.nest.model import Nest
 from tilegen.nest.reduce import reduce_nest
+from tilegen.nest.rows import row_length
 from tilegen.nest.scan import scan_nest
 from tilegen.plan.histogram import histogram_variants
 from tilegen.plan.lower import plan_map
@@ -24,6 +25,7 @@ from tilegen.plan.reduce import plan_reduce
 from tilegen.plan.scan import plan_scan
 from tilegen.plan.variants import plan_variants, reduce_variants
 from tilegen.schedule.auto import auto_schedule, short_sizes
+from tilegen.schedule.cache_hints import with_cache_hints
 from tilegen.schedule.complete import complete
 from tilegen.schedule.complete_rows import complete_rows
 from tilegen.schedule.histogram import auto_histogram, complete_histogram
@@ -73,9 +75,13 @@ class Request:
         """All that is known of the sizes of `nest`."""
         return None if self.sizes is None else {**nest.constants, **self.sizes}
 
-    def only_here(self, plans: Iterable[Plan]) -> tuple[Plan, ...]:
-        """`plans` for launches whose short sizes are these."""
-        equal = tuple(Equals(sym(s), n) for s, n in self.short().items())
+    def hinted(self, nest: Nest, chosen: Schedule) -> Schedule:
+        """A schedule of `auto` with cache hints for these sizes."""
+        return with_cache_hints(chosen, nest, self.target, self.known(nest))
+
+    def only_here(self, plans: Iterable[Plan], fixed: Mapping[str, int]) -> tuple[Plan, ...]:
+        """`plans` for launches with these sizes, which are constants of the code."""
+        equal = tuple(Equals(sym(s), n) for s, n in fixed.items())
         return tuple(replace(p, conditions=(*equal, *p.conditions)) for p in plans)
 
 
@@ -116,15 +122,15 @@ def _tiles(request: Request) -> Planned:
         return plan_variants(nest, chosen, request.target, request.name), chosen
     fixed = request.short()
     if not fixed:
-        chosen = auto_schedule(nest, request.target, request.known(nest))
+        chosen = request.hinted(nest, auto_schedule(nest, request.target, request.known(nest)))
         return plan_variants(nest, chosen, request.target, request.name), chosen
     special = simplified_nest(request.kernel, {**nest.constants, **fixed}, frozenset())
-    chosen = auto_schedule(special, request.target, request.known(special))
+    chosen = request.hinted(special, auto_schedule(special, request.target, request.known(special)))
     plan = plan_map(special, chosen, request.target, request.name)
     general = _general_tiles(
         request.kernel, tuple(nest.constants.items()), request.target, request.name_of_any
     )
-    return (*request.only_here([plan]), *general), chosen
+    return (*request.only_here([plan], fixed), *general), chosen
 
 
 @lru_cache(maxsize=64)
@@ -144,18 +150,33 @@ def _rows(request: Request) -> Planned:
     general = reduce_schedules(nest, request.target)
     if request.sizes is None:
         return reduce_variants(nest, general, request.target, request.name), general[0]
-    special = reduce_nest(request.kernel, {**nest.constants, **request.short()})
+    fixed = request.short()
+    special = reduce_nest(request.kernel, {**nest.constants, **fixed})
     (chosen,) = reduce_schedules(special, request.target, request.known(special))
-    plans = request.only_here([plan_reduce(special, chosen, request.target, request.name)])
+    fixed |= _full_rows(special, chosen, request.sizes)
+    special = reduce_nest(request.kernel, {**nest.constants, **fixed})
+    chosen = request.hinted(special, chosen)
+    plans = request.only_here([plan_reduce(special, chosen, request.target, request.name)], fixed)
     if not plans[0].conditions:
         return plans, chosen
     return (*plans, *reduce_variants(nest, general, request.target, request.name_of_any)), chosen
 
 
+def _full_rows(nest: Nest, chosen: Schedule, sizes: Mapping[str, int]) -> dict[str, int]:
+    """Sizes whose row is as long as its threads can take: as constants they leave no element to be guarded."""
+    rows, length = chosen.rows, row_length(nest, 0) if nest.rows else None
+    if rows is None or length is None or not rows.whole or rows.across:
+        return {}
+    known = {**nest.constants, **sizes}
+    if evaluate(length, known) != rows.along * rows.cluster * rows.items * chosen.item_width:
+        return {}
+    return {s: sizes[s] for s in symbols(length)}
+
+
 def _scans(request: Request) -> Planned:
     nest = scan_nest(request.kernel, request.constants, request.keep)
     if request.schedule is None:
-        chosen = auto_scan(nest, request.target, request.known(nest))
+        chosen = request.hinted(nest, auto_scan(nest, request.target, request.known(nest)))
     else:
         chosen = complete_scan(nest, request.schedule, request.target)
     return plan_scan(nest, chosen, request.target, request.name), chosen
@@ -170,9 +191,10 @@ def _counts(request: Request) -> Planned:
         chosen = auto_histogram(nest, request.target)
         return histogram_variants(nest, chosen, request.target, request.name), chosen
     special = histogram_nest(request.kernel, {**nest.constants, **request.short()})
-    chosen = auto_histogram(special, request.target, request.known(special))
-    plans = request.only_here(histogram_variants(special, chosen, request.target, request.name))
-    if not request.short():
+    chosen = request.hinted(special, auto_histogram(special, request.target, request.known(special)))
+    fixed = request.short()
+    plans = request.only_here(histogram_variants(special, chosen, request.target, request.name), fixed)
+    if not fixed:
         return plans, chosen
     general = auto_histogram(nest, request.target)
     return (*plans, *histogram_variants(nest, general, request.target, request.name_of_any)), chosen

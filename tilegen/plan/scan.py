@@ -311,6 +311,18 @@ def words_per_value(carrier: Carrier) -> int:
     return 2 if carrier.op in ARGUMENTS else 1
 
 
+# Bytes of a line of the L2. Flags of tiles lie in a line each: where they share one, all that look and all that publish
+# queue for it (docs/decisions/0015-scans.md has the times).
+LINE = 128
+
+
+def flags_apart(spread: Spread, carrier: Carrier) -> int:
+    """Words from the flag of a tile to that of the next. Down columns a warp looks at a line of neighbours at once."""
+    if spread.across is not None:
+        return 1
+    return LINE // (U32.size if wide_values(carrier) else U64.size)
+
+
 def _lines(nest: Nest, tiles: tuple[TileAxis, ...]) -> Expr:
     """Rows, or groups of columns, each of which is scanned by itself."""
     total = ONE
@@ -331,11 +343,12 @@ def _scratch(nest: Nest, phase: Scan, tiles: tuple[TileAxis, ...]) -> Iterator[S
         places = _lines(nest, tiles) * ceil_div(extent, spread.tile) * (spread.beside * spread.width)
     yield Scratch("ticket", U32, expr(1), zeroed=True)
     for carrier in phase.carriers:
+        flags = places * flags_apart(spread, carrier)
         if wide_values(carrier):
-            yield Scratch(f"{carrier.name}_flags", U32, places, zeroed=True)
+            yield Scratch(f"{carrier.name}_flags", U32, flags, zeroed=True)
             # The total of the place itself, and the one up to its end.
             yield Scratch(
                 f"{carrier.name}_totals", U64, places * (2 * words_per_value(carrier)), zeroed=False
             )
         else:
-            yield Scratch(f"{carrier.name}_states", U64, places, zeroed=True)
+            yield Scratch(f"{carrier.name}_states", U64, flags, zeroed=True)

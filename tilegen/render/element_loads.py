@@ -78,12 +78,12 @@ def _read(c: CountScope, access: Access, address: Expr, dtype: DType, width: int
         return c.scope.read(access.pointer, address, dtype, width)
     text = f"reinterpret_cast<const unsigned*>({c.scope.place(access.pointer, address)})"
     match c.scope.hint(c.scope.nest.pointer(access.pointer).tensor):
-        case Hint.DEFAULT:
-            return f"*{text}"
         case Hint.STREAMING:
             return f"__ldcs({text})"
         case Hint.READONLY:
             return f"__ldg({text})"
+        case Hint.DEFAULT | Hint.EVICT_LAST:
+            return f"*{text}"
 
 
 def _address(c: CountScope, access: Access, ahead: int) -> Expr:

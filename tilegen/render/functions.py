@@ -81,3 +81,6 @@ FUNCTIONS: dict[str, Recipe] = {
     "gelu": _helper("gelu"),
     "gelu_tanh": _helper("gelu_tanh"),
 }
+
+# Functions that take fewer instructions where the arguments were 16-bit floats.
+OF_HALVES = {"gelu": "gelu_of_half"}

@@ -17,6 +17,7 @@ _NEEDS = {
     "from_below_indexed": ("Indexed", "from_below"),
     "lanes_before": ("from_below", "from_lane"),
     "look_back": ("lanes_before",),
+    "gelu_of_half": ("gelu",),
 }
 
 

@@ -35,6 +35,7 @@ def view_kernel(plan: Plan, file: FileContext) -> KernelView:
     text = "\n".join([*(t for p in body.phases for t in p.texts), *(s.declaration for s in body.shared)])
     setup = prune(list(body.setup), text)
     text += "\n" + "\n".join(setup)
+    evicted_last = _evicted_last(scope, text)
     file.helpers |= scope.index.helpers
     return KernelView(
         name=plan.name,
@@ -43,6 +44,7 @@ def view_kernel(plan: Plan, file: FileContext) -> KernelView:
         parameters=tuple(p for p in _parameters(scope) if _mentions(text, p.name)),
         constants=tuple(c for c in body.constants if _mentions(text, c.name)),
         shared=body.shared,
+        evicted_last=evicted_last,
         setup=setup,
         phases=body.phases,
     )
@@ -130,6 +132,15 @@ def _pointee(scope: KernelScope, pointer: Pointer) -> str:
 def _constants(scope: KernelScope) -> tuple[ConstantView, ...]:
     tiled = [a for a, t in scope.plan.schedule.tile if t > 1]
     return tuple(ConstantView(scope.tile_constant(a), scope.plan.tile(a).tile) for a in tiled)
+
+
+def _evicted_last(scope: KernelScope, text: str) -> tuple[str, ...]:
+    """The pointers of the tensors that are to leave the L2 last."""
+    pointers = [p for p in scope.nest.pointers if scope.evicted_last(p.tensor)]
+    names = [name for p in pointers if _mentions(text, name := scope.pointer(p.name))]
+    if names:
+        scope.file.helpers.add("evict_last")
+    return tuple(names)
 
 
 # From the block number to its tile

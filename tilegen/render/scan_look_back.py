@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tilegen.plan.scan import wide_values
+from tilegen.plan.scan import flags_apart, wide_values
 from tilegen.render.scan_names import ScanScope, Total, called, guarded
 from tilegen.render.view import PartView, SharedView
 
@@ -71,19 +71,26 @@ def _looking_up(names: ScanScope, t: Total, number: int) -> list[str]:
 def _states_type(names: ScanScope, t: Total) -> str:
     kind = "SeparateStates" if wide_values(t.carrier) else "PackedStates"
     names.scope.file.helpers.add(kind)
-    return f"{kind}<{t.ctype}>"
+    return f"{kind}<{t.ctype}, {flags_apart(names.spread, t.carrier)}>"
 
 
 def _states_places(names: ScanScope, t: Total) -> list[str]:
     """Where the states of the row lie, and the totals beside them."""
     name = t.carrier.name
     one = all(a == names.spread.axis for a in names.scope.plan.raster)
-    rows = "" if one else f" + static_cast<size_t>({names.row}) * {names.places}"
+
+    def row(apart: int) -> str:
+        places = f"static_cast<size_t>({names.row}) * {names.places}"
+        return "" if one else f" + {places}" if apart == 1 else f" + {apart} * {places}"
+
+    flags = row(flags_apart(names.spread, t.carrier))
     if wide_values(t.carrier):
-        flags, totals = names.scope.scratch(f"{name}_flags"), names.scope.scratch(f"{name}_totals")
-        both = rows.replace("+ ", "+ 2 * ")
-        return [f"{flags}{rows}", f"reinterpret_cast<{t.ctype}*>({totals}){both}"]
-    return [f"{names.scope.scratch(f'{name}_states')}{rows}"]
+        totals = f"{names.scope.scratch(f'{name}_totals')}){row(2)}"
+        return [
+            f"{names.scope.scratch(f'{name}_flags')}{flags}",
+            f"reinterpret_cast<{t.ctype}*>({totals}",
+        ]
+    return [f"{names.scope.scratch(f'{name}_states')}{flags}"]
 
 
 def _initialised(declared: str, values: list[str]) -> list[str]:

@@ -125,7 +125,12 @@ class KernelScope:
         return name
 
     def hint(self, tensor: str) -> Hint:
-        return dict(self.plan.schedule.hints).get(tensor, Hint.DEFAULT)
+        """The hint of single loads and stores; `evict_last` is one of the pointer."""
+        hint = dict(self.plan.schedule.hints).get(tensor, Hint.DEFAULT)
+        return Hint.DEFAULT if hint is Hint.EVICT_LAST else hint
+
+    def evicted_last(self, tensor: str) -> bool:
+        return (tensor, Hint.EVICT_LAST) in self.plan.schedule.hints
 
     # Memory
 

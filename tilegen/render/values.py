@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping
 
 from tilegen.algebra import Expr
 from tilegen.dtypes import DType, Kind
 from tilegen.render.c_types import TypeNames
-from tilegen.render.functions import FUNCTIONS, float_function
+from tilegen.render.functions import FUNCTIONS, OF_HALVES, float_function
 from tilegen.spec import (
     Binary,
     BinaryOp,
@@ -28,6 +29,8 @@ from tilegen.spec import (
     children,
 )
 
+# A lane of a vector in a variable.
+_LANE = re.compile(r"(?P<vector>\w+(?:\[\w+\])*)\.lane\[(?P<lane>[^\]]+)\]")
 # C's precedence, tightest first; a text is parenthesised where its level is not below what its place allows.
 _PRIMARY, _UNARY, _PRODUCT, _SUM, _COMPARE, _AND, _OR, _TERNARY = range(8)
 _C_OPERATORS = {
@@ -222,19 +225,30 @@ class ValuePrinter:
         if target.kind is Kind.BOOL:
             return f"{self._at(value.operand, _SUM)} != {literal(0, source, self._types)[0]}", _COMPARE
         if source.name in ("f16", "bf16"):
-            up = "__half2float" if source.name == "f16" else "__bfloat162float"
-            self._types.storage(source)
+            operand, source_name = self._widened(operand, source), "f32"
             if target.name == "f32":
-                return f"{up}({operand})", _PRIMARY
-            operand, source_name = f"{up}({operand})", "f32"
+                return operand, _PRIMARY
         else:
             source_name = source.name
         if target.name in ("f16", "bf16"):
             return f"{_down(source_name, source, target)}({operand})", _PRIMARY
         return f"static_cast<{self._types.value(target)}>({operand})", _PRIMARY
 
+    def _widened(self, operand: str, source: DType) -> str:
+        """A 16-bit floating value as a float."""
+        self._types.storage(source)
+        if source.name == "f16":
+            return f"__half2float({operand})"
+        lane = _LANE.fullmatch(operand)
+        if lane is None:
+            return f"__bfloat162float({operand})"
+        self.helpers.add("bf16_lane")
+        return f"bf16_lane({lane['vector']}, {lane['lane']})"
+
     def _call(self, value: Call) -> str:
         name, helper = FUNCTIONS[value.function](value.arguments[0].dtype if value.arguments else value.dtype)
+        if value.function in OF_HALVES and all(_was_half(a) for a in value.arguments):
+            name = helper = OF_HALVES[value.function]
         if helper is not None:
             self.helpers.add(helper)
             first = value.arguments[0].dtype
@@ -243,6 +257,13 @@ class ValuePrinter:
                     f"<{self._types.value(first)}>"  # C's literals are int, whatever the other arguments are
                 )
         return f"{name}({', '.join(self(a) for a in value.arguments)})"
+
+
+def _was_half(value: Value) -> bool:
+    """Whether a float has the few significant bits of a 16-bit one."""
+    return (
+        isinstance(value, Cast) and value.dtype.name == "f32" and value.operand.dtype.name in ("f16", "bf16")
+    )
 
 
 def _down(source_name: str, source: DType, target: DType) -> str:

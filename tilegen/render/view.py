@@ -198,6 +198,7 @@ class KernelView:
     parameters: tuple[ParameterView, ...]
     constants: tuple[ConstantView, ...]
     shared: tuple[SharedView, ...]
+    evicted_last: tuple[str, ...]
     setup: tuple[str, ...]
     phases: tuple[PhaseView, ...]
 

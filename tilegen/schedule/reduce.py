@@ -21,7 +21,6 @@ from tilegen.target import Target
 
 _VECTOR_BYTES = 16
 _THREADS = 256
-_WARP = 32
 # Registers of a thread whose part of several columns stays in them.
 _COLUMN_REGISTERS = 64
 # Bytes that a thread reads and writes of a row at least: with 2048 threads, 64 KiB per multiprocessor are under way.
@@ -50,11 +49,6 @@ def reduce_schedules(
     return tuple(chooser.general())
 
 
-def _beside(along: int) -> int:
-    """Rows of a block. Those of whole warps wait for each other at its barriers: few of them."""
-    return max(1, _THREADS // along) if along <= _WARP else max(1, _THREADS // (2 * along))
-
-
 @dataclass(frozen=True, slots=True)
 class _Chooser:
     nest: Nest
@@ -68,6 +62,12 @@ class _Chooser:
     @property
     def multiprocessors(self) -> int:
         return self.target.sm_count or 1
+
+    def beside(self, along: int) -> int:
+        """Rows of a block: as few as let a multiprocessor have all its threads. A block holds its place until its last
+        row is done, and rows of whole warps wait for each other at its barriers."""
+        least = -(-self.target.max_threads_per_sm // self.target.blocks_per_sm)
+        return max(1, -(-least // along))
 
     @property
     def across(self) -> bool:
@@ -128,7 +128,7 @@ class _Chooser:
         if unfit[0]:
             return None
         items = -(-vectors // (along * cluster))
-        rows = Rows(along, _beside(along), False, items, whole=True, cluster=cluster)
+        rows = Rows(along, self.beside(along), False, items, whole=True, cluster=cluster)
         return Schedule("auto", tile=(), vector=width, rows=rows, min_blocks=self._resident(rows, width))
 
     @property
@@ -137,7 +137,7 @@ class _Chooser:
 
     def _unfit(self, along: int, cluster: int, items: int, width: int, vectors: int) -> tuple[float, ...]:
         """What speaks against so many threads, most important first."""
-        threads = along * _beside(along)
+        threads = along * self.beside(along)
         wanted = self.costs.registers(width, items)
         room = min(255, self.target.registers_per_sm // threads)
         idle = along * cluster * items / vectors - 1
@@ -165,7 +165,7 @@ class _Chooser:
         return max(1, min(blocks, self.target.warps_per_sm * 32 // rows.threads))
 
     def _rows(self, along: int, items: int, width: int, *, parts: int = 1) -> Schedule:
-        rows = Rows(along, _beside(along), False, items, whole=False, parts=parts)
+        rows = Rows(along, self.beside(along), False, items, whole=False, parts=parts)
         return Schedule("auto", tile=(), vector=width, rows=rows)
 
     def team(self, length: int, width: int, items: int) -> int:

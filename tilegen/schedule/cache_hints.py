@@ -1,0 +1,33 @@
+"""Which reads of `auto` leave the L2 after what is written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from math import prod
+
+from tilegen.algebra import evaluate, symbols
+from tilegen.nest.model import Nest
+from tilegen.schedule.model import Schedule
+from tilegen.spec import Hint, Role, Tensor
+from tilegen.target import Target
+
+
+def with_cache_hints(
+    schedule: Schedule, nest: Nest, target: Target, sizes: Mapping[str, int] | None
+) -> Schedule:
+    """`schedule` with `evict_last` for every input, where work is known to be too large for the L2 to hold until
+    somebody reads the results. Measured on an H200 (docs/decisions/0012-auto.md); other targets have no hints."""
+    if target.l2_bytes is None or sizes is None:
+        return schedule
+    moved = [_bytes(tensor, sizes) for tensor in nest.kernel.tensors]
+    if None in moved or sum(n for n in moved if n is not None) < 2 * target.l2_bytes:
+        return schedule
+    inputs = (t.name for t in nest.kernel.tensors if t.role is Role.IN)
+    return replace(schedule, hints=tuple((name, Hint.EVICT_LAST) for name in inputs))
+
+
+def _bytes(tensor: Tensor, sizes: Mapping[str, int]) -> int | None:
+    if not all(symbols(e) <= sizes.keys() for e in tensor.extents):
+        return None
+    return prod(int(evaluate(e, sizes)) for e in tensor.extents) * tensor.element.size
