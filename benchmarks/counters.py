@@ -39,7 +39,8 @@ import tilegen
 from tilegen.analysis.occupancy import occupancy
 from tilegen.runtime.outcome import Arguments, compile_program, parameter_value
 from tilegen.sim import Launch as SimulatedLaunch
-from tilegen.sim import Memory, load_module, simulate
+from tilegen.sim import Memory, Module, load_module, simulate
+from tilegen.sim.ptx import Instruction
 from tilegen.spec import Role
 from tilegen.target import Target, target
 from tilegen.verify.inputs import index_tensors, moves_only
@@ -56,10 +57,10 @@ class Quantity:
     metric: str
 
 
-# The source view's `memory_l1_wavefronts_shared` is this number per instruction. Counted by patched code, by opcode, it
-# is `smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_{ld,st}`, which equalled this one on all of 514 launches
-# and costs far more to collect.
-_SHARED = "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_{}.sum"
+# What the instructions take. The unit's own count, `l1tex__data_pipe_lsu_wavefronts_mem_shared_op_{ld,st}`, has those more
+# that are repeated because lines of global loads arrive at the same banks at that moment (its part of
+# `l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld`), which differ from run to run.
+_SHARED = "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_{}.sum"
 _LSU = "l1tex__t_{}_pipe_lsu_mem_global_op_{}.sum"
 QUANTITIES = (
     Quantity("load requests", "ld req", _LSU.format("requests", "ld")),
@@ -253,7 +254,8 @@ def _driver() -> str:
 def predict(document: dict[str, Any], case: dict[str, Any]) -> tuple[list[float], str]:
     """The quantities as tilegen has them: a simulation of the PTX that ran, ptxas's registers, the occupancy rules.
 
-    And where ptxas joined memory instructions of the PTX, which no simulation of PTX can see.
+    And what makes the hardware's numbers others: where ptxas joined memory instructions of the PTX, which no simulation
+    of PTX can see, and where the number of loads depends on when other blocks come.
     """
     memory, addresses = Memory(), {}
     for pointer, buffer in case["buffers"].items():
@@ -275,9 +277,8 @@ def predict(document: dict[str, Any], case: dict[str, Any]) -> tuple[list[float]
                 value = bytes.fromhex(text)
         values.append(value)
     shape = SimulatedLaunch((case["grid"], 1, 1), (case["block"], 1, 1), case["dynamic_shared"])
-    report = simulate(
-        load_module(document["ptx"][case["ptx"]]), case["kernel"], shape, values, memory, checks=False
-    )
+    module = load_module(document["ptx"][case["ptx"]])
+    report = simulate(module, case["kernel"], shape, values, memory, checks=False)
     counted = report.counters
     resident = occupancy(
         target(document["target"]),
@@ -295,6 +296,8 @@ def predict(document: dict[str, Any], case: dict[str, Any]) -> tuple[list[float]
         for what, count, metric in executed
         if case["hardware"].get(metric, count) < count
     ]
+    if _polls(module, case["kernel"]):
+        notes.append("blocks look at what others have published until it is there")
     return [
         counted.global_load_requests,
         counted.global_load_sectors,
@@ -305,6 +308,11 @@ def predict(document: dict[str, Any], case: dict[str, Any]) -> tuple[list[float]
         max(case["registers"], LEAST_REGISTERS),
         round(100 * resident.fraction, 2),
     ], "; ".join(notes)
+
+
+def _polls(module: Module, kernel: str) -> bool:
+    instructions = (i for i in module.ptx.functions[kernel].body if isinstance(i, Instruction))
+    return any(i.parts[:2] == ("ld", "volatile") for i in instructions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -358,7 +366,8 @@ def table(document: dict[str, Any], rows: list[Row]) -> str:
     if noted:
         lines += [
             "",
-            "Where ptxas joined accesses to neighbouring words, which the PTX that is simulated has apart:",
+            "Why they differ: ptxas joined accesses to neighbouring words, which the PTX that is simulated has apart, or loads",
+            "are repeated until other blocks have come so far:",
             "",
         ]
         lines += [f"- {row.name}: {row.note}" for row in noted]

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from tilegen.numpy_types import Array
+from tilegen.program import Program
 
-from .harness import Trial, run
+from .harness import Trial, execute, prepare, program_of, run
 
 LENGTHS = (0, 1, 2, 3, 31, 32, 33, 255, 1000, 1023, 1024, 1025, 4097)
 COUNTS = (0, 1, 7)
@@ -111,3 +112,23 @@ def test_everything(schedule: str) -> None:
     for trial, outputs in zip(trials, run(*trials), strict=True):
         x = trial.inputs["x"]
         assert float(outputs["s"]) == x.sum(dtype=np.float64) and int(outputs["n"]) == np.count_nonzero(x > 3)
+
+
+@pytest.mark.parametrize("cluster", [False, True])
+def test_a_row_that_fills_its_threads_is_a_constant_without_guards(cluster: bool) -> None:
+    full, less = (65536, 65532) if cluster else (1024, 1020)
+    text = "kernel k(R, C) { in x: f32[R, C]; out y: f32[R, C]; y[i, j] = x[i, j] - max[k](x[i, k]) }"
+    trials = [Trial(text, {"R": 3, "C": c}, fitted=True) for c in (full, less)]
+    constant, guarded = (program_of(t, "k") for t in trials)
+    assert "j <" not in kernel_text(constant) and "index_t C" not in kernel_text(constant)
+    assert "j < C" in kernel_text(guarded)
+    for trial in trials:
+        run(trial)
+    # What was made for one length serves others, by its other kernels.
+    other = Trial(text, {"R": 3, "C": 1000})
+    execute([prepare(other, constant)])
+
+
+def kernel_text(program: Program) -> str:
+    """The first kernel of the file."""
+    return program.source.split("static __global__", 2)[1]

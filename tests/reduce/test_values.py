@@ -338,3 +338,19 @@ def test_the_same_bits_on_two_runs_and_from_any_address(text: str) -> None:
     )
     for one, two in (found[:2], found[2:]):
         assert all(one[name].tobytes() == two[name].tobytes() for name in one)
+
+
+@pytest.mark.parametrize("types", [0, 1, 2])
+def test_gelu_of_every_number_of_16_bits_and_of_floats_between(types: int) -> None:
+    """By the tolerance of a float, 14 units of 2^-24: the result is not rounded to 16 bits."""
+    import ml_dtypes
+
+    text = "kernel g[T: f32 | f16 | bf16](N) { in x: T[N]; out y: f32[N]; y[i] = gelu(f32(x[i])) }"
+    if types == 0:
+        size = np.concatenate([np.logspace(-38, 1.2, 20_000), np.linspace(0, 15, 20_000)])
+        x = np.concatenate([size, -size, [np.inf, -np.inf, np.nan]]).astype(np.float32)
+    else:
+        kind = np.dtype(np.float16 if types == 1 else ml_dtypes.bfloat16)
+        x = np.arange(1 << 16, dtype=np.uint16).view(kind)
+    (found,) = run(Trial(text, {"N": len(x)}, {"x": x}, types=types))
+    assert np.isfinite(found["y"]).sum() > 60_000

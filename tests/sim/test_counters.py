@@ -16,6 +16,9 @@ from tilegen.sim.counters import access_groups, global_sectors, shared_ideal, sh
 PATTERNS: list[dict[str, Any]] = json.loads(
     (Path(__file__).parents[1] / "data" / "h200_counters.json").read_text()
 )["patterns"]
+SHARING: list[dict[str, Any]] = json.loads(
+    (Path(__file__).parents[1] / "data" / "h200_shared_addresses.json").read_text()
+)["patterns"]
 WIDTHS = (1, 2, 4, 8, 16)
 TYPES = {1: "unsigned char", 2: "unsigned short", 4: "unsigned", 8: "uint2", 16: "uint4"}
 
@@ -51,6 +54,14 @@ def test_patterns_match_the_hardware_as_one_batch(space: str, op: str, bytes: in
         assert got == [p["wavefronts"] for p in chosen]
     else:
         assert global_sectors(offsets, offsets >= 0, bytes).tolist() == [p["sectors"] for p in chosen]
+
+
+def test_wide_loads_of_shared_addresses_match_the_hardware() -> None:
+    assert len(SHARING) == 88
+    for p in SHARING:
+        offsets = np.array([p["offsets"]])
+        got = int(shared_wavefronts(offsets, offsets >= 0, p["bytes"], True)[0])
+        assert got == p["wavefronts"], (p["bytes"], p["pattern"])
 
 
 def _kernel(space: str, op: str, bytes: int) -> str:

@@ -177,7 +177,7 @@ class _Chooser:
 
     def streamed(self, length: int | None, width: int, count: int | None) -> Schedule:
         """Rows read from memory at every walk; several blocks to a row where there are few rows, walked once."""
-        along = _THREADS if length is None else min(_THREADS, self.team(length, width, _IN_FLIGHT))
+        along = _THREADS if length is None else min(2 * _THREADS, self.team(length, width, _IN_FLIGHT))
         if self.revisits and (length is None or length > 8 * _THREADS * width):
             along = 512
         schedule = self._rows(along, _IN_FLIGHT, width)
@@ -189,7 +189,8 @@ class _Chooser:
         assert rows is not None
         if self.revisits or row_stores(self.nest) or len(self.nest.rows) > 1:
             return schedule
-        wanted = self.multiprocessors * _BLOCKS_PER_SM * (2 if rows.across else 1)
+        blocks = 2 * _BLOCKS_PER_SM if rows.across else self.target.max_threads_per_sm // rows.threads
+        wanted = self.multiprocessors * blocks
         have = 1
         if self.nest.parallel:
             if count is None:

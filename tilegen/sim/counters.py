@@ -53,8 +53,8 @@ def shared_wavefronts(addresses: Array, active: Array, bytes: int, is_load: bool
     """Wavefronts that each warp's shared-memory instruction takes.
 
     1, 2 and 4 bytes: the most distinct 4-byte words in one bank, over the warp; 8 and 16 bytes: the same over each
-    half and quarter, added. A wide load whose lane pairs (i, i^1) each read one address serves two groups at
-    a time where their union has no conflict.
+    half and quarter, added. A wide load whose lane pairs, all (i, i^1) or all (i, i^2), each read one address serves
+    two groups at a time where their union has no conflict.
     """
     addresses = np.asarray(addresses, dtype=np.int64)
     active = np.asarray(active, dtype=np.bool_)
@@ -69,8 +69,7 @@ def shared_wavefronts(addresses: Array, active: Array, bytes: int, is_load: bool
     depth = _bank_depth(words.reshape(-1, width), valid.reshape(-1, width)).reshape(warps, groups)
     if groups == 1 or not is_load:
         return np.asarray(depth.sum(axis=1))
-    pairs, both = addresses.reshape(warps, 16, 2), active.reshape(warps, 16, 2)
-    one_address = ((pairs[:, :, 0] == pairs[:, :, 1]) | ~both.all(axis=2)).all(axis=1)
+    one_address = _pairs_agree(addresses, active, 1) | _pairs_agree(addresses, active, 2)
     result = np.asarray(depth.sum(axis=1))
     if one_address.any():
         union = _bank_depth(
@@ -79,6 +78,13 @@ def shared_wavefronts(addresses: Array, active: Array, bytes: int, is_load: bool
         apart = depth[one_address].reshape(-1, groups // 2, 2).sum(axis=2)
         result[one_address] = np.where(union == 1, 1, apart).sum(axis=1)
     return result
+
+
+def _pairs_agree(addresses: Array, active: Array, distance: int) -> Array:
+    """Whether lanes i and i ^ distance read one address, in every pair that is active; per warp."""
+    shape = (len(addresses), 16 // distance, 2, distance)
+    pairs, both = addresses.reshape(shape), active.reshape(shape).all(axis=2)
+    return np.asarray(((pairs[:, :, 0] == pairs[:, :, 1]) | ~both).all(axis=(1, 2)))
 
 
 def population_count(bits: Array) -> Array:
