@@ -57,8 +57,8 @@ class Quantity:
     metric: str
 
 
-# What the instructions take. The unit's own count, `l1tex__data_pipe_lsu_wavefronts_mem_shared_op_{ld,st}`, has those more
-# that are repeated because lines of global loads arrive at the same banks at that moment (its part of
+# What the instructions take. The unit's own count, `l1tex__data_pipe_lsu_wavefronts_mem_shared_op_{ld,st}`, has those
+# more that are repeated because lines of global loads arrive at the same banks at that moment (its part of
 # `l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld`), which differ from run to run.
 _SHARED = "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_{}.sum"
 _LSU = "l1tex__t_{}_pipe_lsu_mem_global_op_{}.sum"
@@ -366,8 +366,8 @@ def table(document: dict[str, Any], rows: list[Row]) -> str:
     if noted:
         lines += [
             "",
-            "Why they differ: ptxas joined accesses to neighbouring words, which the PTX that is simulated has apart, or loads",
-            "are repeated until other blocks have come so far:",
+            "Why they differ: ptxas joined accesses to neighbouring words, which the PTX that is simulated has apart,",
+            "or loads are repeated until other blocks have come so far:",
             "",
         ]
         lines += [f"- {row.name}: {row.note}" for row in noted]
