@@ -36,6 +36,7 @@ from tilegen.plan.lower import plan_map
 from tilegen.program import Program
 from tilegen.render import render
 from tilegen.schedule.auto import auto_schedule, short_sizes
+from tilegen.schedule.cache_hints import with_cache_hints
 from tilegen.schedule.model import Placement, Schedule, Stage
 from tilegen.schedule.tiles import packed_tiles, tile_cost
 from tilegen.spec import Bounds
@@ -142,6 +143,7 @@ def neighbours(nest: Nest, best: Schedule) -> Iterator[Schedule]:
     for divisor in (2, 4, 16):
         narrow = tuple((t, w // divisor) for t, w in best.vector_of if w // divisor > 1)
         yield replace(best, vector_of=narrow)
+    yield replace(best, hints=())
     for blocks in (2, 3, 4, 6, 8):
         yield replace(best, min_blocks=blocks)
     for threads in (64, 96, 192, 320, 384, 1024):
@@ -177,7 +179,9 @@ class Search:
     ) -> None:
         self.row, self.target, self.pool = row, architecture, pool
         self.nest = nest_of(row)
-        self.auto = auto_schedule(self.nest, architecture, {**self.nest.constants, **row.sizes})
+        sizes = {**self.nest.constants, **row.sizes}
+        chosen = auto_schedule(self.nest, architecture, sizes)
+        self.auto = with_cache_hints(chosen, self.nest, architecture, sizes)
         combined = islice(combinations(row, self.nest, self.auto, tiles), most)
         self.first = self.compile([self.auto, *combined])
         self.tried = 0

@@ -152,6 +152,10 @@ class RowScope:
             lines.append((self.inside, f"const bool {self.inside} = {self.row} < {total};"))
         return lines
 
+    def exists(self) -> str:
+        """That the row of this thread is one of the rows; empty where there is only one."""
+        return f"{self.row} < {self.scope.index(row_count(self.nest))}" if self.nest.parallel else ""
+
     # Along a row
 
     def position(self, row: int) -> list[tuple[str, str]]:

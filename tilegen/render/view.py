@@ -58,17 +58,19 @@ class SweepPhaseView:
 
 @dataclass(frozen=True, slots=True)
 class ItemsView:
-    """The items of one thread: `inside` are definitions per item, `guard` a condition or empty."""
+    """The items of one thread: `inside` are definitions per item, `guard` a condition or empty. `together`: a condition
+    that always holds, around all of them; empty if there is none."""
 
     variable: str
     trip: int
     inside: tuple[str, ...]
     guard: str
     body: tuple[str, ...]
+    together: str = ""
 
     @property
     def texts(self) -> tuple[str, ...]:
-        return (*self.inside, self.guard, *self.body)
+        return (self.together, *self.inside, self.guard, *self.body)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tilegen.algebra import ZERO, Expr, substitute, sym
 from tilegen.dtypes import F32, DType
 from tilegen.nest.model import Access
@@ -51,7 +53,10 @@ class _WalkPrinter:
         hoisted = {**self.rows.kept, **fetched}
         body = self._body(hoisted)
         # Several items are all read before the first is computed.
-        pieces = [loads, body] if loads and self.rows.rows.items > 1 else [[*loads, *body]]
+        apart = bool(loads) and self.rows.rows.items > 1
+        pieces = [self._items(p) for p in ([loads, body] if apart else [[*loads, *body]])]
+        if apart and len(self.arrays) > 1 and not pieces[0].guard:
+            pieces[0] = replace(pieces[0], together=self.rows.exists())
         if self.rows.rows.whole:
             self.rows.kept |= {r: t for r, t in fetched.items() if r in self.later}
         return WalkView(
@@ -59,7 +64,7 @@ class _WalkPrinter:
             before=tuple(self.before),
             chunks=self.rows.chunks(self.step.row),
             arrays=tuple(self.arrays),
-            pieces=tuple(map(self._items, pieces)),
+            pieces=tuple(pieces),
         )
 
     def _comment(self) -> str:
