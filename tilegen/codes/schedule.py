@@ -209,4 +209,11 @@ CODES: tuple[Code, ...] = (
         "Complex and 8-bit floating-point elements can be moved, not computed with, in this version.",
         "y[i] = x[i] * 2 with c64",
     ),
+    Code(
+        "TG0705",
+        "lets that grow too long",
+        "A let is written out wherever it is read: a chain of lets that each read the one before twice doubles with "
+        "every link.",
+        "let b[i] = a[i] * a[i]; let c[i] = b[i] * b[i]; … fifteen times",
+    ),
 )
