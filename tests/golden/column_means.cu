@@ -83,7 +83,7 @@ static __global__ void __launch_bounds__(256, 1) column_means_wide(
     const index_t j = static_cast<index_t>(blockIdx.x) * ROWS + team * 2;
     const bool inside_ = j < C;
 
-    // Mean over i, argmax over i, 4 loads under way per thread.
+    // Mean over i, argmax over i, 4 loads under way per thread; a sum per chunk, so that chains of additions are short.
     float row_mean[2];
     #pragma unroll
     for (int l = 0; l < 2; ++l) {
@@ -95,6 +95,7 @@ static __global__ void __launch_bounds__(256, 1) column_means_wide(
         row_argmax[l] = Indexed<float, index_t>{-__int_as_float(0x7f800000), NO_INDEX<index_t>};
     }
     for (index_t base = 0; base < R; base += 32) {
+        float row_mean_chunk[2] = {};
         f32x2 x_in[4];
         #pragma unroll
         for (int s = 0; s < 4; ++s) {
@@ -110,10 +111,14 @@ static __global__ void __launch_bounds__(256, 1) column_means_wide(
                 #pragma unroll
                 for (int l = 0; l < 2; ++l) {
                     const float value = x_in[s].lane[l];
-                    row_mean[l] += value;
+                    row_mean_chunk[l] += value;
                     FirstGreatest::take(row_argmax[l], value, i);
                 }
             }
+        }
+        #pragma unroll
+        for (int l = 0; l < 2; ++l) {
+            row_mean[l] += row_mean_chunk[l];
         }
     }
 
@@ -192,10 +197,11 @@ static __global__ void __launch_bounds__(256, 1) column_means_wide_scalar(
     const index_t j = static_cast<index_t>(blockIdx.x) * ROWS + team;
     const bool inside_ = j < C;
 
-    // Mean over i, argmax over i, 4 loads under way per thread.
+    // Mean over i, argmax over i, 4 loads under way per thread; a sum per chunk, so that chains of additions are short.
     float row_mean = 0.0f;
     Indexed<float, index_t> row_argmax = Indexed<float, index_t>{-__int_as_float(0x7f800000), NO_INDEX<index_t>};
     for (index_t base = 0; base < R; base += 32) {
+        float row_mean_chunk = 0.0f;
         float x_in[4];
         #pragma unroll
         for (int s = 0; s < 4; ++s) {
@@ -209,10 +215,11 @@ static __global__ void __launch_bounds__(256, 1) column_means_wide_scalar(
             const index_t i = base + s * TEAM + member;
             if (inside_ && i < R) {
                 const float value = x_in[s];
-                row_mean += value;
+                row_mean_chunk += value;
                 FirstGreatest::take(row_argmax, value, i);
             }
         }
+        row_mean += row_mean_chunk;
     }
 
     // Each row's threads leave their results in shared memory; all of them are combined in one order.

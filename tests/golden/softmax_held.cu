@@ -232,9 +232,10 @@ static __global__ void __launch_bounds__(256, 1) softmax_held_long(
     __syncthreads();
     row_max = across_lanes<Maximum, 2>(row_max_parts[team * 2 + thread % 2]);
 
-    // Sum over j, 4 loads under way per thread.
+    // Sum over j, 4 loads under way per thread; a sum per chunk, so that chains of additions are short.
     float row_sum = 0.0f;
     for (index_t base = 0; base < C; base += 1024) {
+        float row_sum_chunk = 0.0f;
         f16x4 x_in[4];
         #pragma unroll
         for (int s = 0; s < 4; ++s) {
@@ -249,10 +250,11 @@ static __global__ void __launch_bounds__(256, 1) softmax_held_long(
             if (inside_ && j < C) {
                 #pragma unroll
                 for (int l = 0; l < 4; ++l) {
-                    row_sum += expf(__half2float(x_in[s].lane[l]) - row_max);
+                    row_sum_chunk += expf(__half2float(x_in[s].lane[l]) - row_max);
                 }
             }
         }
+        row_sum += row_sum_chunk;
     }
 
     // Combine over the 64 threads of the row: lanes by shuffles, then one value per warp.
@@ -342,9 +344,10 @@ static __global__ void __launch_bounds__(256, 1) softmax_held_scalar(
     __syncthreads();
     row_max = across_lanes<Maximum, 2>(row_max_parts[team * 2 + thread % 2]);
 
-    // Sum over j, 4 loads under way per thread.
+    // Sum over j, 4 loads under way per thread; a sum per chunk, so that chains of additions are short.
     float row_sum = 0.0f;
     for (index_t base = 0; base < C; base += 256) {
+        float row_sum_chunk = 0.0f;
         __half x_in[4];
         #pragma unroll
         for (int s = 0; s < 4; ++s) {
@@ -357,9 +360,10 @@ static __global__ void __launch_bounds__(256, 1) softmax_held_scalar(
         for (int s = 0; s < 4; ++s) {
             const index_t j = base + s * TEAM + member;
             if (inside_ && j < C) {
-                row_sum += expf(__half2float(x_in[s]) - row_max);
+                row_sum_chunk += expf(__half2float(x_in[s]) - row_max);
             }
         }
+        row_sum += row_sum_chunk;
     }
 
     // Combine over the 64 threads of the row: lanes by shuffles, then one value per warp.

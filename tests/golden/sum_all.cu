@@ -65,9 +65,10 @@ static __global__ void __launch_bounds__(256, 1) total_auto(
     const unsigned part = blockIdx.x;
     const unsigned row_block = 0;
 
-    // Sum over i, 4 loads under way per thread.
+    // Sum over i, 4 loads under way per thread; a sum per chunk, so that chains of additions are short.
     float row_sum = 0.0f;
     for (index_t base = static_cast<index_t>(part) * 4096; base < N; base += static_cast<index_t>(parts) * 4096) {
+        float row_sum_chunk = 0.0f;
         f32x4 x_in[4];
         #pragma unroll
         for (int s_ = 0; s_ < 4; ++s_) {
@@ -82,10 +83,11 @@ static __global__ void __launch_bounds__(256, 1) total_auto(
             if (i < N) {
                 #pragma unroll
                 for (int l = 0; l < 4; ++l) {
-                    row_sum += x_in[s_].lane[l];
+                    row_sum_chunk += x_in[s_].lane[l];
                 }
             }
         }
+        row_sum += row_sum_chunk;
     }
 
     // Combine over the 256 threads of the row: lanes by shuffles, then one value per warp.
@@ -150,9 +152,10 @@ static __global__ void __launch_bounds__(256, 1) total_auto_scalar(
     const unsigned part = blockIdx.x;
     const unsigned row_block = 0;
 
-    // Sum over i, 4 loads under way per thread.
+    // Sum over i, 4 loads under way per thread; a sum per chunk, so that chains of additions are short.
     float row_sum = 0.0f;
     for (index_t base = static_cast<index_t>(part) * 1024; base < N; base += static_cast<index_t>(parts) * 1024) {
+        float row_sum_chunk = 0.0f;
         float x_in[4];
         #pragma unroll
         for (int s_ = 0; s_ < 4; ++s_) {
@@ -165,9 +168,10 @@ static __global__ void __launch_bounds__(256, 1) total_auto_scalar(
         for (int s_ = 0; s_ < 4; ++s_) {
             const index_t i = base + s_ * TEAM + member;
             if (i < N) {
-                row_sum += x_in[s_];
+                row_sum_chunk += x_in[s_];
             }
         }
+        row_sum += row_sum_chunk;
     }
 
     // Combine over the 256 threads of the row: lanes by shuffles, then one value per warp.

@@ -59,7 +59,7 @@ def _too_many(name: str, size: int, span: Span, sizes: Mapping[str, int]) -> Dia
     largest = max(sizes, key=lambda let: sizes[let])
     return Diagnostic(
         "TG0705",
-        f"`{name}` has {size} values and operations once its lets are written out; at most {MOST_VALUES} can be planned",
+        f"`{name}` has {size} values and operations once its lets are written out; at most {MOST_VALUES} are planned",
         span,
         notes=("a let that reads another one twice is twice as long",),
         helps=(f"store `{largest}` in an `out` tensor by a kernel of its own and read it here",),

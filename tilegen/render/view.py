@@ -76,7 +76,7 @@ class ItemsView:
 @dataclass(frozen=True, slots=True)
 class WalkView:
     """A walk along a row. `before`: definitions; `chunks`: the head of the loop over pieces of the row, empty where it
-    is one piece; `pieces`: what is done with each."""
+    is one piece; `pieces`: what is done with each, `after`: at its end."""
 
     kind: ClassVar[str] = "walk"
     comment: tuple[str, ...]
@@ -84,10 +84,12 @@ class WalkView:
     chunks: str
     arrays: tuple[str, ...]
     pieces: tuple[ItemsView, ...]
+    after: tuple[str, ...]
 
     @property
     def texts(self) -> tuple[str, ...]:
-        return (*self.before, self.chunks, *self.arrays, *(t for p in self.pieces for t in p.texts))
+        inside = (*self.arrays, *(t for p in self.pieces for t in p.texts), *self.after)
+        return (*self.before, self.chunks, *inside)
 
 
 @dataclass(frozen=True, slots=True)

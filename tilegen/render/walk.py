@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tilegen.algebra import ZERO, Expr, substitute, sym
-from tilegen.dtypes import F32, DType
+from tilegen.dtypes import F32, DType, Kind
+from tilegen.nest.combine import accumulator_type
 from tilegen.nest.model import Access
 from tilegen.nest.passes import is_of_the_row, loaded_ahead
 from tilegen.plan.model import Compute, PointStores, Walk
@@ -15,7 +16,7 @@ from tilegen.render.rows import RowScope
 from tilegen.render.scope import prune
 from tilegen.render.values import ValuePrinter, shares_divisor
 from tilegen.render.view import ItemsView, OnceView, WalkView
-from tilegen.spec import Binary, BinaryOp, Read, Reduce, Value, children, walk
+from tilegen.spec import Binary, BinaryOp, Read, Reduce, Reduction, Value, children, walk
 
 
 def view_walk(rows: RowScope, phase: Walk, later: frozenset[Value]) -> WalkView:
@@ -43,6 +44,9 @@ class _WalkPrinter:
         self.number = rows.item if rows.rows.items > 1 else "0"
         self.arrays: list[str] = []
         self.before: list[str] = []
+        self.after: list[str] = []
+        # Sums of one chunk, by their reductions.
+        self.chunk: dict[Reduce, str] = {}
         self.inputs: dict[str, int] = {}
         self.compute = Compute(phase.sweep, self.step.stores, phase.widths, (), (), ())
 
@@ -65,6 +69,7 @@ class _WalkPrinter:
             chunks=self.rows.chunks(self.step.row),
             arrays=tuple(self.arrays),
             pieces=tuple(pieces),
+            after=tuple(self.after),
         )
 
     def _comment(self) -> str:
@@ -78,6 +83,8 @@ class _WalkPrinter:
             text += "; what is needed again stays in registers"
         elif not self.rows.rows.whole and self.rows.rows.items > 1:
             text += f", {self.rows.rows.items} loads under way per thread"
+        if self.chunk:
+            text += "; a sum per chunk, so that chains of additions are short"
         return text[0].upper() + text[1:] + "."
 
     def _items(self, body: list[str]) -> ItemsView:
@@ -89,11 +96,22 @@ class _WalkPrinter:
         rows = self.rows
         name, ctype = rows.result(node), accumulator_ctype(node, rows.types, rows.helpers)
         start = identity_text(node, rows.types, rows.helpers)
+        if self._in_chunks(node):
+            self.chunk[node] = part = rows.fresh(f"{name}_chunk")
+            self.arrays.append(
+                f"{ctype} {part}" + (f"[{rows.lanes}] = {{}};" if rows.lanes > 1 else f" = {start};")
+            )
+            self.after += rows.each_lane([f"{rows.at_lane(name)} += {rows.at_lane(part)};"])
         if rows.lanes == 1:
             self.before.append(f"{ctype} {name} = {start};")
             return
         self.before.append(f"{ctype} {name}[{rows.lanes}];")
         self.before += rows.each_lane([f"{name}[{rows.lane}] = {start};"])
+
+    def _in_chunks(self, node: Reduce) -> bool:
+        """Whether rounding makes it worth while to add up chunks of a long row first."""
+        summed = node.op in (Reduction.SUM, Reduction.MEAN) and accumulator_type(node).kind is Kind.FLOAT
+        return summed and bool(self.rows.chunks(self.step.row)) and self.rows.rows.items * self.width > 1
 
     # Loads
 
@@ -173,7 +191,8 @@ class _WalkPrinter:
             rows.known[value] = place
         for node in self.step.reductions:
             text = text_of(node.body)
-            place, index = rows.at_lane(rows.result(node)), self._index(node, shift)
+            place = rows.at_lane(self.chunk.get(node, rows.result(node)))
+            index = self._index(node, shift)
             ordered = rows.in_order(node, self.step.row)
             lines.append(taken_in(node, place, text, index, rows.types, rows.helpers, ordered=ordered))
         before: list[str] = []
