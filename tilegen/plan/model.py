@@ -72,20 +72,29 @@ class Loop:
 
 
 @dataclass(frozen=True, slots=True)
+class Limit:
+    """A thread has a point where `value < bound`, as it is in the first `sure` steps along `axis`."""
+
+    value: Expr
+    bound: int
+    axis: str
+    sure: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Sweep:
     """The points of a box spread over the threads of a block.
 
     `digits`: values of `@thread_AXIS` as expressions of `@tid`. `coordinates`: in-tile coordinate of each axis of the
-    box, over digits and steps. `limits`: (expression, bound) pairs that must hold, expression < bound, for a thread to
-    have a point (where the box does not divide among the threads). `linear`: values of
-    `@item_AXIS`. `run`: the neighbours that one item covers, from `position` on along the run; coordinates are those of
-    the first, `lanes` those of neighbour `@lane`.
+    box, over digits and steps. `limits`: must all hold for a thread to have a point (where the box does not divide
+    among the threads). `linear`: values of `@item_AXIS`. `run`: the neighbours that one item covers, from `position` on
+    along the run; coordinates are those of the first, `lanes` those of neighbour `@lane`.
     """
 
     digits: tuple[tuple[str, Expr], ...]
     loops: tuple[Loop, ...]
     coordinates: tuple[tuple[str, Expr], ...]
-    limits: tuple[tuple[Expr, int], ...]
+    limits: tuple[Limit, ...]
     linear: tuple[tuple[str, Expr], ...] = ()
     run: Run | None = None
     position: Expr = ZERO

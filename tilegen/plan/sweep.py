@@ -6,10 +6,11 @@ from collections.abc import Sequence
 
 from tilegen.algebra import ZERO, Expr, Range, expr, simplify, substitute, sym
 from tilegen.nest.affine import Run
-from tilegen.plan.model import TID, Loop, Sweep, linear_item, step, thread_digit
+from tilegen.plan.model import TID, Limit, Loop, Sweep, linear_item, step, thread_digit
 
-# A step that divides by constants takes many registers: longer loops are unrolled in part.
-_UNROLL = 8
+# A step that divides by constants takes many registers: longer loops of vectors are unrolled in part. Those of single
+# elements have to be written out: only then are the loads of many steps on their way together.
+_UNROLL, _UNROLL_SINGLE = 8, 20
 # Longer loops gain nothing from being written out in full.
 _UNROLL_MOST = 32
 
@@ -26,7 +27,7 @@ def distribute(box: Sequence[tuple[str, int]], threads: int, run: Run | None = N
     digits: list[tuple[str, Expr]] = []
     loops: list[Loop] = []
     coordinates: dict[str, Expr] = {}
-    limits: list[tuple[Expr, int]] = []
+    limits: list[Limit] = []
     linear: list[tuple[str, Expr]] = []
     left, stride = threads, 1
     for position, (axis, count) in enumerate(items):
@@ -44,11 +45,12 @@ def distribute(box: Sequence[tuple[str, int]], threads: int, run: Run | None = N
             coordinates[axis] = _digit(axis, digit) + _serial(axis, count // left, loops) * left
             left = 1
         else:
-            _linear(items[position:], left, digit, digits, loops, coordinates, limits, linear)
+            most = _UNROLL if run is not None else _UNROLL_SINGLE
+            _linear(items[position:], left, digit, digits, loops, coordinates, limits, linear, most)
             left = 1
             break
     if left > 1:
-        limits.append((TID, stride))
+        limits.append(Limit(TID, stride, box[0][0]))
     return _sweep(digits, loops, coordinates, limits, run, linear)
 
 
@@ -60,7 +62,7 @@ def distribute_as_written(
     digits: list[tuple[str, Expr]] = []
     loops: list[Loop] = []
     coordinates: dict[str, Expr] = {}
-    limits: list[tuple[Expr, int]] = []
+    limits: list[Limit] = []
     total, stride = 1, 1
     for _, count in threads:
         total *= count
@@ -74,8 +76,10 @@ def distribute_as_written(
         base = thread_digit(axis) if width > 1 else expr(0)
         coordinates[axis] = base + _serial(axis, -(-count // width), loops) * width
         if count % width:
-            limits.append((coordinates[axis], count))
-    limits += [(thread_digit(axis), 1) for axis, count in threads if count > 1 and axis not in coordinates]
+            limits.append(Limit(coordinates[axis], count, axis, sure=count // width))
+    limits += [
+        Limit(thread_digit(axis), 1, axis) for axis, count in threads if count > 1 and axis not in coordinates
+    ]
     return _sweep(digits, loops, coordinates, limits, run)
 
 
@@ -115,18 +119,19 @@ def _linear(
     digits: list[tuple[str, Expr]],
     loops: list[Loop],
     coordinates: dict[str, Expr],
-    limits: list[tuple[Expr, int]],
+    limits: list[Limit],
     items_: list[tuple[str, Expr]],
+    most: int,
 ) -> None:
     total = 1
     for _, count in items:
         total *= count
     name = items[0][0]
     digits.append((name, digit))
-    items_.append((name, _digit(name, digit) + _serial(name, -(-total // threads), loops, _UNROLL) * threads))
+    items_.append((name, _digit(name, digit) + _serial(name, -(-total // threads), loops, most) * threads))
     item = linear_item(name)
     if total % threads:
-        limits.append((item, total))
+        limits.append(Limit(item, total, name, sure=total // threads))
     stride = 1
     for position, (axis, count) in enumerate(items):
         last = position == len(items) - 1
@@ -138,7 +143,7 @@ def _sweep(
     digits: list[tuple[str, Expr]],
     loops: list[Loop],
     coordinates: dict[str, Expr],
-    limits: list[tuple[Expr, int]],
+    limits: list[Limit],
     run: Run | None,
     linear: Sequence[tuple[str, Expr]] = (),
 ) -> Sweep:

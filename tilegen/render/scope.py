@@ -234,7 +234,7 @@ class KernelScope:
         self, sweep: Sweep, conditions: Iterable[str], body: list[str], leave: str | None = None
     ) -> SweepView:
         """The loops of a sweep round `body`; `leave` names an axis whose coordinate the body defines itself."""
-        guard = " && ".join(conditions)
+        guard = conjunction(conditions)
         text = "\n".join([guard, *body])
         coordinates = kept(self._coordinates(sweep, text, leave), text)
         varying = {self.symbol(f"@step_{p.axis}") for p in sweep.loops}
@@ -291,8 +291,15 @@ class KernelScope:
         return name, f"const index_t {name} = {terms};"
 
     def limits(self, sweep: Sweep) -> list[str]:
-        """Conditions of threads that have a point at all."""
-        return [f"{self.index(e, 1)} < {bound}" for e, bound in sweep.limits]
+        """Conditions of threads that have a point at all; in a loop that is written out, of the steps that may not."""
+        written_out = {loop.axis for loop in sweep.loops if loop.unroll is None}
+        texts = []
+        for limit in sweep.limits:
+            text = f"{self.index(limit.value, 1)} < {limit.bound}"
+            if limit.sure and limit.axis in written_out:
+                text = f"{self.symbol(f'@step_{limit.axis}')} < {limit.sure} || {text}"
+            texts.append(text)
+        return texts
 
     def guard(self, axis: str) -> str:
         """The condition of points inside the tensor."""
@@ -301,6 +308,12 @@ class KernelScope:
     def in_nest(self, value: Expr) -> Expr:
         """An index expression of the spec over the nest's axes."""
         return substitute(substitute(value, self.nest.constants), self.nest.axis_values)
+
+
+def conjunction(conditions: Iterable[str]) -> str:
+    """All of the conditions, as one."""
+    texts = list(conditions)
+    return " && ".join(f"({text})" if " || " in text and len(texts) > 1 else text for text in texts)
 
 
 def mark(text: str, line: int | None) -> str:

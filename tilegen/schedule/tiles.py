@@ -9,7 +9,7 @@ from math import prod
 SHORT = 128
 # What a tile of few points costs in instructions and barriers.
 SMALL = 0.05
-# Steps of a walk that does not divide among the threads have a condition each. Their loads are on their way together as
+# Steps of a walk through a ragged tile have a condition each. Their loads are on their way together as
 # far as each has a predicate register to itself, 6 of the 7; blocks larger than that leave too few on a multiprocessor.
 PREDICATED_STEPS, PREDICATED_THREADS = 6, 384
 _SECTOR = 32

@@ -121,7 +121,7 @@ def _swept(plan: Plan, inside: dict[str, int]) -> int | None:
     covered: Any = True
     for axis, coordinate in {**dict(sweep.coordinates), **dict(sweep.lanes)}.items():
         covered = covered & (evaluate(coordinate, values) == inside.get(axis, 0))
-    for expression, bound in sweep.limits:
-        covered = covered & (evaluate(expression, values) < bound)
+    for limit in sweep.limits:
+        covered = covered & (evaluate(limit.value, values) < limit.bound)
     found = np.argwhere(np.broadcast_to(np.asarray(covered), shape))
     return int(found[0][0]) if len(found) else None
