@@ -28,7 +28,7 @@ except ImportError as error:
     )
 import numpy as np
 from reduce_rows import ROWS, Row
-from speed_work import TARGET, loaded, summary, timed
+from speed_work import LEAST_COPIES, TARGET, loaded, summary, timed
 
 import tilegen
 from tilegen.algebra import evaluate
@@ -44,7 +44,6 @@ _TORCH = {
 # How far a result may be from torch's in float64, of the largest magnitude: a few roundings of the stored type.
 _WITHIN = {torch.float32: 2e-5, torch.bfloat16: 1.6e-2, torch.float16: 2e-3}
 _ROWS_COMPARED = 256
-_COPIES = 3
 
 
 def kernel_of(row: Row) -> Kernel:
@@ -166,7 +165,7 @@ def measure(
 ) -> dict[str, Any]:
     kernel = kernel_of(row)
     program = program or build(kernel, None, TARGET, sizes=row.sizes)
-    copies = [arrays_of(row, kernel) for _ in range(_COPIES)]
+    copies = [arrays_of(row, kernel) for _ in range(LEAST_COPIES)]
     launches = [launch_of(program, row, arrays) for arrays in copies]
     run, (shape, resources) = launches[0]
     total = sum(a.numel() * a.element_size() for a in copies[0].values())
@@ -185,7 +184,7 @@ def measure(
     }
     if not result["right"]:
         return result
-    halves = [torch.ones(total // 2, dtype=torch.uint8, device="cuda") for _ in range(2 * _COPIES)]
+    halves = [torch.ones(total // 2, dtype=torch.uint8, device="cuda") for _ in range(2 * LEAST_COPIES)]
     pairs, turns = cycle(zip(halves[::2], halves[1::2], strict=True)), cycle(launches)
     work: dict[str, Any] = {
         "copy": lambda: torch.Tensor.copy_(*next(pairs)),

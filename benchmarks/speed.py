@@ -4,8 +4,8 @@
                                [--out speed.json] [--samples 30]
 
 Method: every launch is timed by CUDA events; kernel, copy and rivals alternate; medians with p20 and p80; the share is
-the median time of an equal-size device-to-device copy over the kernel's. Arrays under 256 MB have copies, which all of
-the work uses in turn. Outputs are poisoned first and compared with torch's afterwards, the rivals' too. A row whose
+the median time of an equal-size device-to-device copy over the kernel's. All arrays have copies, which all of the
+work uses in turn, and before each launch something else is read. Outputs are poisoned first and compared with torch's afterwards, the rivals' too. A row whose
 result is wrong has no time.
 """
 
@@ -134,7 +134,7 @@ def table(results: list[dict[str, Any]]) -> str:
         "Each number is the time of an equal-size device-to-device copy in the same process over that of the kernel",
         "(medians; 1 is as fast as a copy). `goal` is what the project set itself. `predicted ms`: the bytes that must",
         "move over the rate of the fastest copy of the run, over the share that the cost model of `auto` expects.",
-        "`copies`: of the arrays, which all of the work uses in turn where one set would stay in the L2.",
+        "`copies`: of the arrays, which all of the work uses in turn; before each launch something else is read.",
         "Rivals that are not there: " + (", ".join(n for n in RIVALS if n not in rivals) or "none") + ".",
         "",
         "| " + " | ".join(columns) + " |",

@@ -1,7 +1,7 @@
 """The work of a row as things to time: its arrays, launches of generated kernels, the copy, the rivals.
 
-Arrays smaller than 256 MB come in several copies that are used in turn, so that none of the work finds its data in the
-L2. Every result is compared with torch's before anything is timed.
+Arrays come in several copies that are used in turn, small ones in more than make up 256 MB, so that none of the work
+finds its data in the L2. Every result is compared with torch's before anything is timed.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from tilegen.toolchain import compile_source
 
 TARGET = target("sm_" + cupy.cuda.Device(0).compute_capability)
 ROTATED_BYTES = 256_000_000
+LEAST_COPIES = 3
 _TORCH = {
     "f32": torch.float32,
     "f16": torch.float16,
@@ -85,7 +86,7 @@ def data_of(row: Row, kernel: Kernel) -> Data:
     (source,) = (t for t in kernel.tensors if t.role is Role.IN)
     extents = [int(e.constant if e.constant is not None else row.sizes[str(e)]) for e in source.extents]
     shape = [*extents, row.members] if row.members > 1 else extents
-    count = max(1, -(-ROTATED_BYTES * 2 // row.bytes))
+    count = max(LEAST_COPIES, -(-ROTATED_BYTES * 2 // row.bytes))
     sources = tuple(random_tensor(shape, dtype) for _ in range(count))
     want = eval(row.torch, {}, {source.name: sources[0]}).shape
     return Data(
