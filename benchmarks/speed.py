@@ -4,9 +4,9 @@
                                [--out speed.json] [--samples 30]
 
 Method: every launch is timed by CUDA events; kernel, copy and rivals alternate; medians with p20 and p80; the share is
-the median time of an equal-size device-to-device copy over the kernel's. All arrays have copies, which all of the
-work uses in turn, and before each launch something else is read. Outputs are poisoned first and compared with torch's afterwards, the rivals' too. A row whose
-result is wrong has no time.
+the median time of an equal-size device-to-device copy over the kernel's. All arrays have copies, which all of the work
+uses in turn, and before each launch something else is read. Outputs are poisoned first and compared with torch's
+afterwards, the rivals' too. A row whose result is wrong has no time.
 """
 
 from __future__ import annotations
