@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import assert_never
 
 from tilegen.algebra import evaluate
 from tilegen.dtypes import Kind
@@ -76,5 +75,3 @@ def _cost(value: Value, sizes: Mapping[str, int]) -> float:
             return own + sum(_cost(a, sizes) for a in value.arguments)
         case Reduce():
             return _points(value.axes, sizes, value.body, 1 if rounds and value.op in _COMBINES else 0)
-        case _:
-            assert_never(value)
