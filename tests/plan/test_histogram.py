@@ -229,3 +229,14 @@ def test_random_histograms(data: st.DataObject) -> None:
     wanted = np.bincount(x[x < bins].astype(np.int64), minlength=bins)
     misalign = {"x": data.draw(st.sampled_from([0, np.dtype(numpy_kind).itemsize]))}
     np.testing.assert_array_equal(run(program, {"x": x}, {"N": n}, misalign=misalign), wanted)
+
+
+@pytest.mark.parametrize("threads, vector", [(1, 4), (1, 16), (2, 4), (2, 16), (8, 16), (14, 16), (15, 16)])
+def test_fewer_threads_than_elements_after_the_last_vector(threads: int, vector: int) -> None:
+    text = BYTES.removesuffix("}") + f"; schedule s {{ threads i = {threads}; vector {vector} }} }}"
+    program = program_of(text, "s")
+    for n in (vector - 1, 2 * vector - 1, 777):
+        x = keys(n, 0, 255, np.uint8)
+        np.testing.assert_array_equal(
+            run(program, {"x": x}, {"N": n}), np.bincount(x, minlength=256), str(n)
+        )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from tilegen.algebra import Expr, substitute, sym
+from tilegen.algebra import ZERO, Expr, maximum, substitute, sym
 from tilegen.diagnostics import Diagnostic, SpecError
 from tilegen.dtypes import F8E4M3, F8E5M2, DType, ElementType, Kind, Struct
 from tilegen.nest.lets import inline_lets
@@ -63,7 +63,7 @@ def nest_over(
 
     `values`: compile-time sizes; `closed`: the value of each assignment by its number as text, over these axes;
     `reduced`: see `Nest`."""
-    axes = tuple(NestAxis(a.name, substitute(a.upper - a.lower, values)) for a in space)
+    axes = tuple(NestAxis(a.name, _extent(a, values, a.name in reduced)) for a in space)
     shift = {a.name: sym(a.name) + substitute(a.lower, values) for a in space}
     builder = _Builder(kernel, values, shift)
     stores = tuple(builder.store(a, closed[str(n)]) for n, a in enumerate(kernel.assigns))
@@ -201,6 +201,14 @@ def require_in_place(kernel: Kernel, stores: tuple[Store, ...], loads: Mapping[R
                     )
                 ]
             )
+
+
+def _extent(axis: Axis, values: Mapping[str, int], reduced: bool) -> Expr:
+    """Points of an axis. A range may end before it begins: there is nothing to launch then along a parallel axis, and
+    nothing to reduce along another."""
+    extent = substitute(axis.upper - axis.lower, values)
+    backwards = any(factor < 0 for _, factor in extent.terms)
+    return maximum(extent, ZERO) if reduced and backwards else extent
 
 
 class _Builder:

@@ -10,6 +10,7 @@ from tilegen.dtypes import Struct
 from tilegen.nest.affine import Run, memory_order, step_along
 from tilegen.nest.histogram import Histogram, Match, element_accesses
 from tilegen.nest.model import Access, Nest
+from tilegen.nest.rows import base_of_digit
 from tilegen.nest.value_range import value_range
 
 
@@ -27,7 +28,7 @@ class ElementWalk:
         """Of each axis at a position along the walk."""
         found = {}
         for axis in self.axes[:-1]:
-            extent = nest.axis(axis).extent
+            extent = base_of_digit(nest, axis)
             found[axis], position = position % extent, position // extent
         return found | ({self.axes[-1]: position} if self.axes else {})
 

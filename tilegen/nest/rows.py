@@ -50,3 +50,9 @@ def row_length(nest: Nest, row: int) -> Expr:
     for axis in nest.rows[row]:
         total = total * nest.axis(axis).extent
     return total
+
+
+def base_of_digit(nest: Nest, axis: str) -> Expr:
+    """The extent of an axis as a divisor: where there is nothing along it, nothing is divided, but it is printed."""
+    extent = nest.axis(axis).extent
+    return ONE if extent.constant == 0 else extent

@@ -8,7 +8,7 @@ from tilegen.algebra import Apply, Expr, Op, Sym, exact_quotient, expr, maximum,
 from tilegen.dtypes import Struct
 from tilegen.nest.affine import Run, step_along
 from tilegen.nest.model import Access, Nest, stride_symbol
-from tilegen.plan.model import FIELD, Aligned, AtMost, Compute, Condition, Load, Multiple
+from tilegen.plan.model import FIELD, Aligned, AtLeast, AtMost, Compute, Condition, Equals, Load, Multiple
 
 # Coordinates run past an extent by less than a tile before their guard; the largest tile is far below this.
 INDEX_LIMIT = 2**31 - 1 - 2**16
@@ -147,3 +147,21 @@ def _atom(atom: Sym | Apply, extents: dict[str, Expr], signed: set[str]) -> Expr
             return _magnitude(atom.right, extents, signed)
         case Op.MIN | Op.MAX | Op.XOR:
             return _magnitude(atom.left, extents, signed) + _magnitude(atom.right, extents, signed)
+
+
+def always(condition: Condition) -> bool | None:
+    """Whether a condition holds in every launch, True, or in none, False; None where the launch decides."""
+    value = None if isinstance(condition, Aligned) else condition.value.constant
+    if value is None:
+        return None
+    match condition:
+        case Multiple():
+            return value % condition.factor == 0
+        case Equals():
+            return value == condition.number
+        case AtMost():
+            return value <= condition.limit
+        case AtLeast():
+            return value >= condition.limit
+        case Aligned():
+            return None

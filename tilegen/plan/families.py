@@ -5,7 +5,7 @@ With sizes, `auto` makes plans for them first, in which the short ones are const
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -18,6 +18,7 @@ from tilegen.nest.model import Nest
 from tilegen.nest.reduce import reduce_nest
 from tilegen.nest.rows import row_length
 from tilegen.nest.scan import scan_nest
+from tilegen.plan.conditions import always
 from tilegen.plan.histogram import histogram_variants
 from tilegen.plan.lower import plan_map
 from tilegen.plan.model import Equals, Plan
@@ -87,6 +88,24 @@ class Request:
 
 def plans_of(request: Request) -> Planned:
     """Plans in order of preference, whatever the family, and the schedule of the first. Raises SpecError."""
+    plans, chosen = _planned(request)
+    reachable = tuple(_reachable(plans))
+    return reachable, chosen if reachable[0].name == plans[0].name else reachable[0].schedule
+
+
+def _reachable(plans: Sequence[Plan]) -> Iterator[Plan]:
+    """Plans that some launch takes: constants decide conditions, and behind a plan without any there is nothing."""
+    for plan in plans:
+        decided = [(c, always(c)) for c in plan.conditions]
+        if any(holds is False for _, holds in decided):
+            continue
+        undecided = tuple(c for c, holds in decided if holds is None)
+        yield replace(plan, conditions=undecided)
+        if not undecided:
+            return
+
+
+def _planned(request: Request) -> Planned:
     _, closed = inline_lets(request.kernel)
     match family_of(request.kernel, closed):
         case Family.MAP:

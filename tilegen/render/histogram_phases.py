@@ -68,13 +68,13 @@ def _count_comment(c: CountScope, loads: bool) -> tuple[str, ...]:
 
 
 def _tail(c: CountScope) -> TailView:
-    definition = f"const index_t {c.rest} = {c.item_count} * {c.phase.width} + {c.thread};"
-    conditions = [f"{c.part} == 0"] if c.bins.shares else []
+    first = f"index_t {c.rest} = {c.item_count} * {c.phase.width} + {c.thread};"
+    inside = " && ".join([*([f"{c.part} == 0"] if c.bins.shares else []), f"{c.rest} < {c.total}"])
+    definition, head = f"const {first}", f"if ({inside})"
+    if c.scope.plan.threads < c.phase.width - 1:
+        definition, head = "", f"for ({first} {inside}; {c.rest} += {c.threads})"
     return TailView(
-        ("The elements after the last whole vector.",),
-        definition,
-        " && ".join([*conditions, f"{c.rest} < {c.total}"]),
-        element_lines(c, tail=True),
+        ("The elements after the last whole vector.",), definition, head, element_lines(c, tail=True)
     )
 
 

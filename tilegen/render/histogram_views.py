@@ -25,16 +25,17 @@ class ClearView:
 
 @dataclass(frozen=True, slots=True)
 class TailView:
-    """Elements that fill no whole item, one per thread for which `guard` holds."""
+    """Elements that fill no whole item. `head`: a condition where threads have at most one, after the `definition` of
+    which, else a loop."""
 
     comment: tuple[str, ...]
     definition: str
-    guard: str
+    head: str
     body: tuple[str, ...]
 
     @property
     def texts(self) -> tuple[str, ...]:
-        return (self.definition, self.guard, *self.body)
+        return (self.definition, self.head, *self.body)
 
 
 @dataclass(frozen=True, slots=True)

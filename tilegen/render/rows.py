@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tilegen.algebra import ONE, sym
-from tilegen.nest.rows import parallel_order, row_count, row_length, row_order
+from tilegen.nest.rows import base_of_digit, parallel_order, row_count, row_length, row_order
 from tilegen.plan.model import ROWS
 from tilegen.render.c_types import TypeNames
 from tilegen.render.scope import KernelScope
@@ -142,7 +142,7 @@ class RowScope:
         if len(order) > 1:
             left = sym("@row_number")
             for n, axis in enumerate(order):
-                extent = self.nest.axis(axis).extent
+                extent = base_of_digit(self.nest, axis)
                 value = left % extent if n < len(order) - 1 else left
                 name = scope.names.user(axis)
                 lines.append((name, f"const index_t {name} = {scope.index(value)};"))
@@ -179,7 +179,7 @@ class RowScope:
         lines = [(name, f"const index_t {name} = {text};")]
         left = sym("@position")
         for n, axis in enumerate(order):
-            extent = self.nest.axis(axis).extent
+            extent = base_of_digit(self.nest, axis)
             value = left % extent if n < len(order) - 1 else left
             own = scope.names.user(axis)
             lines.append((own, f"const index_t {own} = {scope.index(value)};"))
