@@ -52,6 +52,8 @@ class Target:
     max_block: tuple[int, int, int] = (1024, 1024, 64)
     max_grid: tuple[int, int, int] = (2**31 - 1, 65535, 65535)
     registers_per_thread: int = 255
+    least_register_cap: int = 24
+    """ptxas of CUDA 13 raises a cap below to this, for every architecture it knows, with a warning."""
     register_allocation_unit: int = 256
     """Registers of a warp are rounded up to a multiple of this."""
     shared_bytes_default: int = 48 * KIB

@@ -24,7 +24,7 @@ CODES: tuple[Code, ...] = (
     Code(
         "TG0603",
         "a register cap out of range",
-        "A thread has between 16 and 255 registers.",
+        "A thread has between 24 and 255 registers: ptxas raises a lower cap to 24.",
         "schedule s { max_registers 8 }",
     ),
     Code(
@@ -144,6 +144,13 @@ CODES: tuple[Code, ...] = (
         "Along parallel axes `tile` is the number of rows that the threads of a block have side by side, along reduced "
         "axes a multiple of what they take at once.",
         "s[i] = sum[j](a[i, j]) with tile i = 3; threads i = 2, j = 64",
+    ),
+    Code(
+        "TG0621",
+        "more blocks than a multiprocessor holds",
+        "`min_blocks` asks for so many blocks per multiprocessor at once. It has room for a number of blocks, of "
+        "threads and of registers.",
+        "threads i = 1024; min_blocks 4",
     ),
     Code(
         "TG0631",

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from tilegen.algebra import evaluate, sym, symbols
+from tilegen.diagnostics import SpecError
 from tilegen.nest.family import Family, family_of
 from tilegen.nest.histogram import histogram_nest
 from tilegen.nest.lets import inline_lets
@@ -31,6 +32,7 @@ from tilegen.schedule.complete import complete
 from tilegen.schedule.complete_rows import complete_rows
 from tilegen.schedule.histogram import auto_histogram, complete_histogram
 from tilegen.schedule.model import Schedule
+from tilegen.schedule.problems import most_resident, too_many_resident
 from tilegen.schedule.reduce import reduce_schedules
 from tilegen.schedule.scan import auto_scan, complete_scan
 from tilegen.schedule.written import named_axes
@@ -89,8 +91,17 @@ class Request:
 def plans_of(request: Request) -> Planned:
     """Plans in order of preference, whatever the family, and the schedule of the first. Raises SpecError."""
     plans, chosen = _planned(request)
+    _require_room(plans[0])
     reachable = tuple(_reachable(plans))
     return reachable, chosen if reachable[0].name == plans[0].name else reachable[0].schedule
+
+
+def _require_room(plan: Plan) -> None:
+    """TG0621: `min_blocks` as written, where there is no room for so many."""
+    asked = plan.schedule.min_blocks or 1
+    written = plan.schedule.writes("min_blocks")
+    if written and asked > most_resident(plan.schedule, plan.threads, plan.target):
+        raise SpecError([too_many_resident(plan.schedule, plan.threads, plan.target)])
 
 
 def _reachable(plans: Sequence[Plan]) -> Iterator[Plan]:
@@ -126,7 +137,8 @@ def require_legal(request: Request) -> None:
     if family is Family.MAP:
         nest = simplified_nest(request.kernel, request.constants, request.keep)
         if schedule is not None:
-            plan_map(nest, complete(nest, schedule, request.target), request.target, request.name)
+            chosen = complete(nest, schedule, request.target)
+            _require_room(plan_map(nest, chosen, request.target, request.name))
     elif schedule is not None:
         plans_of(request)
     else:

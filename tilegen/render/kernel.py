@@ -98,7 +98,8 @@ def _attributes(plan: Plan) -> str:
     rows = plan.schedule.rows
     cluster = f"__cluster_dims__({rows.cluster}, 1, 1) " if rows is not None and rows.cluster > 1 else ""
     # Without the second argument ptxas spills the register transposes it could keep.
-    return f"{cluster}__launch_bounds__({plan.threads}, {plan.schedule.min_blocks or 1})"
+    blocks = min(plan.schedule.min_blocks or 1, plan.target.max_threads_per_sm // plan.threads)
+    return f"{cluster}__launch_bounds__({plan.threads}, {blocks})"
 
 
 def _parameters(scope: KernelScope) -> tuple[ParameterView, ...]:

@@ -19,6 +19,7 @@ from tilegen.nest.rows import fast_axis
 from tilegen.schedule.complete import require_vectors
 from tilegen.schedule.model import Rows, Schedule
 from tilegen.schedule.problems import (
+    MOST_POINTS,
     accumulators_too_large,
     meaningless_for_rows,
     no_loop_over_rows,
@@ -45,8 +46,6 @@ from tilegen.spec import (
 from tilegen.target import Target
 
 _WARP = 32
-# Points of a row that a thread may take at once: as many as it has registers.
-_MOST_POINTS = 256
 
 
 def complete_rows(nest: Nest, written: ScheduleSpec, target: Target) -> tuple[Schedule, ...]:
@@ -137,9 +136,9 @@ def _items(
         raise SpecError([no_loop_over_rows(outside[0], nest.reduced, schedule.span("unroll"))])
     steps = _product(nest, unroll, reduced=True) if unroll else None
     if not any(a in nest.reduced for a, _ in tile):
-        if steps is not None and steps * width > _MOST_POINTS:
-            action = f"unroll at most {_MOST_POINTS // width} times"
-            raise SpecError([too_much_of_a_row(steps * width, _MOST_POINTS, action, schedule.span("unroll"))])
+        if steps is not None and steps * width > MOST_POINTS:
+            action = f"unroll at most {MOST_POINTS // width} times"
+            raise SpecError([too_much_of_a_row(steps * width, MOST_POINTS, action, schedule.span("unroll"))])
         return steps
     points, unit = _product(nest, tile, reduced=True), along * width
     if points % unit:
@@ -147,9 +146,11 @@ def _items(
     items = points // unit
     if steps not in (None, items):
         raise SpecError([other_steps(steps or 0, items, schedule.span("unroll"))])
-    if items * width > _MOST_POINTS:
-        action = f"use a tile of at most {_MOST_POINTS * along} points along the row, which may be longer than that"
-        raise SpecError([too_much_of_a_row(items * width, _MOST_POINTS, action, schedule.span("tile"))])
+    if items * width > MOST_POINTS:
+        action = (
+            f"use a tile of at most {MOST_POINTS * along} points along the row, which may be longer than that"
+        )
+        raise SpecError([too_much_of_a_row(items * width, MOST_POINTS, action, schedule.span("tile"))])
     return items
 
 

@@ -1,4 +1,4 @@
-"""What is told of a schedule that no machine can honour: TG0601 … TG0606, TG0617 … TG0620, and what to type instead."""
+"""What is told of a schedule that no machine can honour: TG0601 … TG0606, TG0617 … TG0621, and what to type instead."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ def too_many_threads(
 
 
 def registers_out_of_range(count: int, target: Target, span: Span | None) -> Diagnostic:
-    limit = target.registers_per_thread
+    least, limit = target.least_register_cap, target.registers_per_thread
     return Diagnostic(
         "TG0603",
         f"a thread cannot be held to {count} registers",
         span,
-        notes=(f"{target.name} gives a thread 16 to {limit} registers",),
-        helps=(f"use `max_registers {min(max(count, 16), limit)}`",),
+        notes=(f"{target.name} gives a thread {least} to {limit} registers",),
+        helps=(f"use `max_registers {min(max(count, least), limit)}`",),
     )
 
 
@@ -104,6 +104,37 @@ def other_steps(asked: int, steps: int, span: Span | None) -> Diagnostic:
         notes=(f"`tile` and `threads` make it {steps} step{'s' if steps > 1 else ''} per thread",),
         helps=("leave `unroll` out, or leave the reduced axes out of `tile`",),
     )
+
+
+# Points of a row that a thread may have in registers.
+MOST_POINTS = 256
+
+
+def too_many_resident(schedule: Schedule, threads: int, target: Target) -> Diagnostic:
+    """More blocks per multiprocessor than `threads` threads each, or its registers, leave room for."""
+    asked, room = schedule.min_blocks or 1, most_resident(schedule, threads, target)
+    facts = [
+        f"{target.name} has {target.max_threads_per_sm} threads and {target.blocks_per_sm} blocks per multiprocessor"
+    ]
+    if schedule.max_registers is not None:
+        facts.append(
+            f"and {target.registers_per_sm} registers, {schedule.max_registers} of them for each thread"
+        )
+    return Diagnostic(
+        "TG0621",
+        f"{asked} blocks of {threads} threads cannot be on a multiprocessor at once",
+        schedule.span("min_blocks"),
+        notes=(", ".join(facts),),
+        helps=(f"use `min_blocks {room}`" if room else "use fewer threads or registers",),
+    )
+
+
+def most_resident(schedule: Schedule, threads: int, target: Target) -> int:
+    """Blocks of so many threads that a multiprocessor can have at once, as far as the schedule tells."""
+    room = min(target.blocks_per_sm, target.max_threads_per_sm // threads)
+    if schedule.max_registers is not None:
+        room = min(room, target.registers_per_sm // (schedule.max_registers * threads))
+    return room
 
 
 def too_much_of_a_row(points: int, most: int, action: str, span: Span | None) -> Diagnostic:

@@ -18,7 +18,7 @@ from tilegen.nest.affine import Run, memory_order, step_along
 from tilegen.nest.model import Access, Nest
 from tilegen.nest.scan import fast_axis, memory_address
 from tilegen.schedule.model import Schedule
-from tilegen.schedule.problems import wider_than_an_instruction
+from tilegen.schedule.problems import MOST_POINTS, too_much_of_a_row, wider_than_an_instruction
 from tilegen.schedule.scan_costs import bytes_across, words_held
 from tilegen.schedule.scan_problems import (
     not_for_scans,
@@ -310,6 +310,12 @@ def _completed(nest: Nest, schedule: Schedule, item: int, auto: Schedule, target
     for name, points in schedule.threads:
         if threads.get(name, 1) != points:
             raise SpecError([rows_unlike_threads(schedule, name, points, threads.get(name, 1))])
+    held = prod(wanted.values()) // prod(threads.values())
+    if held > MOST_POINTS:
+        action = (
+            f"use `tile {axis} = {wanted[axis] * MOST_POINTS // held}` at most; a row may be longer than that"
+        )
+        raise SpecError([too_much_of_a_row(held, MOST_POINTS, action, schedule.span("tile", axis))])
     total = prod(threads.values())
     if total % _WARP or total > target.max_threads_per_block:
         raise SpecError([whole_warps(schedule, total, target)])

@@ -84,7 +84,7 @@ class Written:
 
     def registers_over_limits(self, target: Target) -> list[Diagnostic]:
         cap = self.max_registers
-        if cap is None or 16 <= cap <= target.registers_per_thread:
+        if cap is None or target.least_register_cap <= cap <= target.registers_per_thread:
             return []
         return [registers_out_of_range(cap, target, self.span("max_registers"))]
 
