@@ -33,6 +33,33 @@ def test_every_kernel_type_and_schedule_compiles(written: Written, nvcc: str) ->
     compile_with([nvcc, *FLAGS, "-c", "all.cu", "-o", "/dev/null"], folder)
 
 
+MOST = """kernel most[T: u8 | i64 | u64 | f64 | f32 | bf16](R, C) {
+    in x: T[R, C]; out high: T[R]; out at: i64[R]
+    high[i] = min[j](x[i, j]); at[i] = argmax[j](x[i, j])
+}
+kernel climb[T: u8 | i64 | f64 | f32 | f16](R, C) {
+    in x: T[R, C]; out y: T[R, C]
+    y[i, j] = max[k in 0..=j](x[i, k])
+}
+kernel bent[T: f64 | f32 | bf16](N) { in x: T[N]; out y: T[N]; y[i] = gelu(x[i]) }
+kernel capped[T: i32 | f64 | f32](N) { in x: T[N]; out y: T[N]; y[i] = maximum(x[i], minimum(x[i] + x[i], x[0])) }
+"""
+# Rows of a fixed length decide between variants when the kernel is made.
+FIXED = "".join(
+    f"kernel fixed{n}(R) {{ in x: f32[R, {n}]; out y: f32[R, {n}]; y[i, j] = x[i, j] - max[k](x[i, k]) }}\n"
+    for n in (1, 5, 128, 1025, 9000)
+)
+
+
+@pytest.mark.parametrize("text", [MOST, FIXED], ids=["types", "lengths"])
+def test_no_helper_is_left_over_and_no_variant_unreachable(text: str, written: Written, nvcc: str) -> None:
+    folder = written(text, everything=True)
+    sources = sorted(folder.glob("*.cu"))
+    # Each alone: what one file declares in vain, another might use.
+    for source in sources:
+        compile_with([nvcc, *FLAGS, "-c", source.name, "-o", "/dev/null"], folder)
+
+
 def test_relocatable_device_code(written: Written, nvcc: str) -> None:
     folder = written(SPECS["scaled"])
     compile_with([nvcc, *FLAGS, "-rdc=true", "-c", "scaled.cu", "-o", "/dev/null"], folder)

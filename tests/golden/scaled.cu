@@ -13,15 +13,10 @@ struct __align__(16) f32x4 {
     float lane[4];
 };
 
-// x * Phi(x); by erfc, which keeps its digits in the negative tail where 1 + erf cancels.
-template <typename T>
-static __device__ __forceinline__ T gelu(T x)
-{
-    return T(0.5) * x * erfc(T(-0.70710678118654752) * x);
-}
-// The same for float in some 23 instructions: max(x, 0) - u Phi(-u) with u = |x|. Phi(-u) is exp(-u^2 / 2), whose
+// x * Phi(x) in some 23 instructions: max(x, 0) - u Phi(-u) with u = |x|. Phi(-u) is exp(-u^2 / 2), whose
 // argument is kept in two parts, times t = 1 / (1 + 0.305 u) and a polynomial in it: a minimax fit to 1e-7. It works with
-// w = u / 2. EXACT: the square of x has no more bits than a float.
+// w = u / 2. EXACT: the square of x has no more bits than a
+// float, as that of a half or a bfloat16.
 template <bool EXACT>
 static __device__ __forceinline__ float gelu_float(float x)
 {
@@ -44,10 +39,6 @@ static __device__ __forceinline__ float gelu_float(float x)
     power = fmaf(power, lost * -0.69314718f, power);
     // 2 max(x / 2, 0) as x / 2 + |x / 2|: like x * Phi(x), it is no number for -infinity.
     return fmaf(-w * fit, power, h + fabsf(h));
-}
-static __device__ __forceinline__ float gelu(float x)
-{
-    return gelu_float<false>(x);
 }
 
 // let h[i] = s * x[i]
@@ -77,7 +68,7 @@ static __global__ void __launch_bounds__(256, 1) scaled_vector(
                 #pragma unroll
                 for (int l = 0; l < 4; ++l) {
                     const float h = s * x_in.lane[l];
-                    y_out.lane[l] = h * h + gelu(r_in.lane[l]);
+                    y_out.lane[l] = h * h + gelu_float<false>(r_in.lane[l]);
                 }
                 *reinterpret_cast<f32x4*>(y + i) = y_out;
             } else {
@@ -86,7 +77,7 @@ static __global__ void __launch_bounds__(256, 1) scaled_vector(
                     const index_t i_l = i + l;
                     if (i_l < N) {
                         const float h = s * x[i_l];
-                        y[i_l] = h * h + gelu(r[i_l]);
+                        y[i_l] = h * h + gelu_float<false>(r[i_l]);
                     }
                 }
             }
@@ -117,7 +108,7 @@ static __global__ void __launch_bounds__(256, 1) scaled_vector_scalar(
             const index_t i = i0 + thread + step_i * 256;
             if (i < N) {
                 const float h = s * x[i];
-                y[i] = h * h + gelu(r[i]);
+                y[i] = h * h + gelu_float<false>(r[i]);
             }
         }
     }

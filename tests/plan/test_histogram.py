@@ -237,6 +237,4 @@ def test_fewer_threads_than_elements_after_the_last_vector(threads: int, vector:
     program = program_of(text, "s")
     for n in (vector - 1, 2 * vector - 1, 777):
         x = keys(n, 0, 255, np.uint8)
-        np.testing.assert_array_equal(
-            run(program, {"x": x}, {"N": n}), np.bincount(x, minlength=256), str(n)
-        )
+        np.testing.assert_array_equal(run(program, {"x": x}, {"N": n}), np.bincount(x, minlength=256), str(n))

@@ -359,9 +359,7 @@ def test_gelu_of_every_number_of_16_bits_and_of_floats_between(types: int) -> No
 @pytest.mark.parametrize("value", [0.1, 0.7])
 def test_chains_of_additions_are_sixteen_times_shorter_than_what_a_thread_adds(value: float) -> None:
     """A bound that one chain of all 62,500 elements of a thread passes: 10,000 units of 2^-24 for either value."""
-    text = (
-        "kernel s(N) { in x: f32[N]; out y: f32[]; y[] = sum[i](x[i]); schedule s { threads i = 32; vector 4 } }"
-    )
+    text = "kernel s(N) { in x: f32[N]; out y: f32[]; y[] = sum[i](x[i]); schedule s { threads i = 32; vector 4 } }"
     x = np.full(2_000_000, value, np.float32)
     (found,) = run(Trial(text, {"N": x.size}, {"x": x}))
     exact = x.astype(np.float64).sum()

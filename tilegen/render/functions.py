@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tilegen.dtypes import DType, Kind
+from tilegen.dtypes import F32, DType, Kind
 
 # dtype of the first argument -> (C name to call, helper it needs)
 Recipe = Callable[[DType], tuple[str, str | None]]
@@ -21,6 +21,11 @@ def _library(name: str) -> Recipe:
 
 def _helper(name: str) -> Recipe:
     return lambda dtype: (name, name)
+
+
+def nan_helper(name: str, dtype: DType) -> str:
+    """The helper with `maximum` or `minimum` for a type: floats have an instruction of their own."""
+    return f"{name}_float" if dtype == F32 else name
 
 
 def _absolute(dtype: DType) -> tuple[str, str | None]:
@@ -69,8 +74,8 @@ FUNCTIONS: dict[str, Recipe] = {
     "round": _float_only("rint", "same"),
     "sign": _helper("sign"),
     "clip": _helper("clip"),
-    "maximum": _helper("maximum"),
-    "minimum": _helper("minimum"),
+    "maximum": lambda dtype: ("maximum", nan_helper("maximum", dtype)),
+    "minimum": lambda dtype: ("minimum", nan_helper("minimum", dtype)),
     "fmax": _float_only("fmax", "maximum"),
     "fmin": _float_only("fmin", "minimum"),
     "isnan": _helper("is_nan"),
@@ -78,9 +83,9 @@ FUNCTIONS: dict[str, Recipe] = {
     "sigmoid": _helper("sigmoid"),
     "relu": _helper("relu"),
     "silu": _helper("silu"),
-    "gelu": _helper("gelu"),
+    "gelu": lambda dtype: ("gelu_float<false>", "gelu_float") if dtype == F32 else ("gelu", "gelu"),
     "gelu_tanh": _helper("gelu_tanh"),
 }
 
 # Functions that take fewer instructions where the arguments were 16-bit floats.
-OF_HALVES = {"gelu": "gelu_of_half"}
+OF_HALVES = {"gelu": ("gelu_float<true>", "gelu_float")}

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 _NEEDS = {
     "clip": ("minimum", "maximum"),
+    "maximum_float": ("maximum",),
+    "minimum_float": ("minimum",),
     "wrap": ("floor_mod",),
     "symmetric": ("floor_mod",),
     "reflect": ("floor_mod",),
@@ -17,8 +19,9 @@ _NEEDS = {
     "from_below_indexed": ("Indexed", "from_below"),
     "lanes_before": ("from_below", "from_lane"),
     "look_back": ("lanes_before",),
-    "gelu_of_half": ("gelu",),
 }
+# Overloads that these have to see, where a file has them.
+_SEES = {"Maximum": ("maximum_float",), "Minimum": ("minimum_float",)}
 
 
 def in_order(names: set[str]) -> tuple[str, ...]:
@@ -26,7 +29,7 @@ def in_order(names: set[str]) -> tuple[str, ...]:
     done: dict[str, None] = {}
 
     def add(name: str) -> None:
-        for needed in _NEEDS.get(name, ()):
+        for needed in (*_NEEDS.get(name, ()), *(names & set(_SEES.get(name, ())))):
             add(needed)
         done[name] = None
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tilegen.nest.combine import ARGUMENTS, accumulator_type, combining, identity
 from tilegen.render.c_types import TypeNames
+from tilegen.render.functions import nan_helper
 from tilegen.render.values import literal
 from tilegen.spec import Reduce, Reduction
 
@@ -23,6 +24,8 @@ def operator_name(node: Reduce, helpers: set[str]) -> str:
     """The function object that combines two accumulators of `node`."""
     name = _OPERATORS[combining(node.op)]
     helpers.add(name)
+    if name in ("Maximum", "Minimum"):
+        helpers.add(nan_helper(name.lower(), accumulator_type(node)))
     return name
 
 
@@ -69,7 +72,7 @@ def taken_in(
             return f"{place} = {place} && ({value});"
         case Reduction.MAX | Reduction.MIN:
             name = "maximum" if node.op is Reduction.MAX else "minimum"
-            helpers.add(name)
+            helpers.add(nan_helper(name, accumulator_type(node)))
             return f"{place} = {name}({place}, {value});"
         case Reduction.ARGMAX | Reduction.ARGMIN:
             ctype, operator = accumulator_ctype(node, types, helpers), operator_name(node, helpers)

@@ -248,7 +248,7 @@ class ValuePrinter:
     def _call(self, value: Call) -> str:
         name, helper = FUNCTIONS[value.function](value.arguments[0].dtype if value.arguments else value.dtype)
         if value.function in OF_HALVES and all(_was_half(a) for a in value.arguments):
-            name = helper = OF_HALVES[value.function]
+            name, helper = OF_HALVES[value.function]
         if helper is not None:
             self.helpers.add(helper)
             first = value.arguments[0].dtype
