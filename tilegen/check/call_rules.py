@@ -289,5 +289,22 @@ def _empty_in(statement: Let | Assign, values: Mapping[str, int]) -> Iterator[Di
                     (
                         "sum, prod, any, all and count over nothing give their identity; this reduction has none",
                     ),
-                    ("choose sizes that leave something to reduce",),
+                    (
+                        _where_there_is_something(
+                            axis, [a for a in statement.axes if a.name in {i.name for i in inside}]
+                        ),
+                    ),
                 )
+
+
+def _where_there_is_something(axis: Axis, outer: Sequence[Axis]) -> str:
+    """What to write where a range is empty at one end of another axis, as an exclusive scan's is, whatever the sizes."""
+    names = [a.name for a in outer]
+    parts = linear_parts(axis.upper - axis.lower, names)
+    if len(outer) == 1 and parts is not None:
+        (around,), (factors, rest) = outer, parts
+        if factors.get(around.name) == algebra.ONE:
+            return f"leave its beginning out: `for {around.name} in {1 - rest}..{around.upper}`"
+        if factors.get(around.name) == algebra.expr(-1):
+            return f"leave its end out: `for {around.name} in {around.lower}..{rest}`"
+    return "choose sizes that leave something to reduce"

@@ -152,7 +152,7 @@ def check_shape(
                 span,
                 note=found.notes,
                 labels=[] if found.span is None else [(found.span, "needed here")],
-                help="choose other sizes",
+                help=found.helps[0] if found.code == "TG0326" else "choose other sizes",
             )
         return
 
