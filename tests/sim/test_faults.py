@@ -156,6 +156,19 @@ def test_a_misaligned_allocation_is_misaligned_for_vectors(cuda: Callable[..., A
     assert [fault.kind for fault in report.faults] == [FaultKind.MISALIGNED]
 
 
+def test_a_shared_address_wraps_at_32_bits(run: Run) -> None:
+    """The compiler folds `+ 32` into the instruction: its register may lie before the start of shared memory."""
+    source = """extern "C" __global__ void k(float* b, int n) {
+    __shared__ float s[64];
+    for (int i = 0; i < 2; ++i) {
+        if (int(threadIdx.x) - n + i * 32 >= 0) s[threadIdx.x - n + i * 32] = i;
+    }
+    __syncthreads();
+    b[threadIdx.x] = s[threadIdx.x];
+}"""
+    assert not faults(run, source, 1, 32, ("out", 128), np.int32(7))
+
+
 def test_uninitialised_shared_read(run: Run) -> None:
     source = """extern "C" __global__ void k(float* b) {
     __shared__ float s[64];

@@ -73,7 +73,8 @@ class MemoryOperation:
         base = self.base if index is None else self.base[index]
         if base.dtype.itemsize == 8:
             return np.asarray(base + np.int64(self.offset))
-        return np.asarray(base.astype(np.int64) + self.offset)
+        # An address of 32 bits wraps: `[%r+896]` is inside where `%r` alone lies before the start.
+        return np.asarray((base.astype(np.int64) + self.offset) & 0xFFFFFFFF)
 
     def _access(self, space: Space, addresses: Array, group: Group, index: Array | None) -> None:
         if space is not Space.SHARED:
