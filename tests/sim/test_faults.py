@@ -448,7 +448,8 @@ def test_shared_memory_of_a_block_that_ends(run: Run) -> None:
 }"""
     found = faults(run, source.replace("END", ""), 6, 32, ("out", 768))
     assert list(found) == [FaultKind.REMOTE_SHARED]
-    assert found[FaultKind.REMOTE_SHARED].line == 6
+    # NVRTC 13 gives the statement its first line, 12 its last.
+    assert found[FaultKind.REMOTE_SHARED].line in (6, 7)
     end = 'asm volatile("barrier.cluster.arrive.relaxed; barrier.cluster.wait;")'
     # A relaxed arrival orders no accesses, and what is read may not have been read when the block ends.
     assert list(faults(run, source.replace("END", end), 6, 32, ("out", 768))) == [FaultKind.REMOTE_SHARED]

@@ -261,6 +261,7 @@ def test_ptx_does_not_depend_on_folder_or_process(tmp_path: Path) -> None:
     assert len(runs) == 1
 
 
+@pytest.mark.skipif(disassembly.nvdisasm_path() is None, reason="nvdisasm comes with tilegen[sass]")
 def test_sass_of_a_vector_copy() -> None:
     source = """
 struct alignas(16) Vector { unsigned char lane[16]; };
