@@ -298,7 +298,7 @@ def _empty_in(statement: Let | Assign, values: Mapping[str, int]) -> Iterator[Di
 
 
 def _where_there_is_something(axis: Axis, outer: Sequence[Axis]) -> str:
-    """What to write where a range is empty at one end of another axis, as an exclusive scan's is, whatever the sizes."""
+    """What to write where a range is empty at one end of another axis whatever the sizes, as an exclusive scan's is."""
     names = [a.name for a in outer]
     parts = linear_parts(axis.upper - axis.lower, names)
     if len(outer) == 1 and parts is not None:

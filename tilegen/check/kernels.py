@@ -64,14 +64,14 @@ def find_domains(
 ) -> list[Shaped]:
     """Axes of every statement, in order; a local is known from its statement on."""
     found = []
-    later = {i.name.name for i in node.items if isinstance(i, syntax.LetStatement)}
+    scope.later = {i.name.name for i in node.items if isinstance(i, syntax.LetStatement)}
     for item in node.items:
         match item:
             case syntax.AssignStatement():
-                domain = _assignment_domain(item, scope, bindings, problems, later)
+                domain = _assignment_domain(item, scope, bindings, problems)
             case syntax.LetStatement():
+                scope.later.discard(item.name.name)
                 domain = _local_domain(item, scope, bindings, problems)
-                later.discard(item.name.name)
             case _:
                 continue
         if domain is not None:
@@ -80,7 +80,7 @@ def find_domains(
 
 
 def _assignment_domain(
-    node: syntax.AssignStatement, scope: Scope, bindings: Bindings, problems: Problems, later: set[str]
+    node: syntax.AssignStatement, scope: Scope, bindings: Bindings, problems: Problems
 ) -> Domain | None:
     finder = DomainFinder(scope, bindings, problems)
     if not check_target_role(node, scope, problems) or not finder.rank_agrees(node.target):

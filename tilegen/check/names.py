@@ -14,6 +14,7 @@ from tilegen.check.functions import REDUCTIONS, known_functions
 from tilegen.check.indices import index_expression, is_quasi_affine
 from tilegen.check.problems import Problems, counted, nearest, suggestion
 from tilegen.check.scope import Scope
+from tilegen.source import Span
 from tilegen.spec import Role
 
 
@@ -158,9 +159,25 @@ class NameRules(ABC):
         self.unknown.add(text)
         if text in self.scope.type_params:
             message, hint = f"`{text}` is a type parameter, not a value", f"cast with `{text}(…)`"
+        elif text in self.scope.later:
+            message, hint = (
+                f"`{text}` is a local that is defined further down",
+                "move its `let` above this line",
+            )
         else:
             message, hint = f"unknown name `{text}`", suggestion(text, known, "names")
         self.problems.error("TG0207", message, node.span, help=hint)
+
+    def _reads_itself(self, name: str, span: Span) -> None:
+        """A local that is declared and has no axes yet is the one whose value this is."""
+        self.problems.error(
+            "TG0207",
+            f"`{name}` is read in its own definition",
+            span,
+            note="a local has one value, which may use those of locals before it",
+            help="give the new value a name of its own",
+        )
+        self.fail()
 
     def readable(self, name: str, node: syntax.Name | syntax.Ident) -> None:
         """An `out` tensor cannot be read."""
@@ -181,6 +198,9 @@ class NameRules(ABC):
         elif self.scope.rank(base) is None:
             if base in self.scope.declared or self.axis_known(base):
                 kind = self.scope.declared[base][0] if base in self.scope.declared else "axis"
+                if kind == "local":
+                    self._reads_itself(base, node.base.span)
+                    return
                 self.problems.error(
                     "TG0215",
                     f"`{base}` is a {kind} and has no elements",

@@ -25,7 +25,7 @@ class TensorName:
 
 @dataclass
 class Scope:
-    """`broken` holds names whose declaration failed: uses of them are silent."""
+    """`broken` holds names whose declaration failed: uses of them are silent. `later`: locals of the lines below."""
 
     sizes: dict[str, Size] = field(default_factory=dict)
     scalars: dict[str, syntax.ScalarDecl] = field(default_factory=dict)
@@ -33,6 +33,7 @@ class Scope:
     tensors: dict[str, TensorName] = field(default_factory=dict)
     lets: dict[str, tuple[Axis, ...]] = field(default_factory=dict)
     broken: set[str] = field(default_factory=set)
+    later: set[str] = field(default_factory=set)
     declared: dict[str, tuple[str, Span]] = field(default_factory=dict)
 
     @property

@@ -1,4 +1,4 @@
-"""Where a range is empty at one end of another axis, the help says which points to leave out; then it works."""
+"""Helps that say what to type where a first guess would lead nowhere."""
 
 from __future__ import annotations
 
@@ -24,3 +24,20 @@ def test_exclusive_scans_of_what_has_no_identity(reduction: str, instead: str) -
     (found,) = caught.value.diagnostics
     assert found.code == "TG0543" and f"`{instead}`" in found.helps[0]
     check(parse(source_from_text(text.format(f"{reduction} {instead}"))))
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("let s[i] = s[i] + 1.0; y[i] = s[i]", "`s` is read in its own definition"),
+        (
+            "let s[i] = t[i]; let t[i] = x[i]; y[i] = s[i] + t[i]",
+            "`t` is a local that is defined further down",
+        ),
+        ("y[i] = t[i]; let t[i] = x[i]", "`t` is a local that is defined further down"),
+    ],
+)
+def test_locals_that_are_not_there_yet(body: str, message: str) -> None:
+    with pytest.raises(SpecError) as caught:
+        check(parse(source_from_text(f"kernel k(N) {{ in x: f32[N]; out y: f32[N]; {body} }}")))
+    assert message in [d.message for d in caught.value.diagnostics]
