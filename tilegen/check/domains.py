@@ -207,10 +207,11 @@ class DomainFinder(NameRules):
 
     def _no_range(self, candidate: Candidate) -> None:
         reduced = len(self.frames) > 0 and candidate.name not in self.frames[0]
+        end = next(reversed(self.scope.sizes), "N")
         help_text = (
-            f"give it a range: `{candidate.name} in 0..N`"
+            f"give it a range: `{candidate.name} in 0..{end}`"
             if reduced
-            else f"give it a range: `for {candidate.name} in 0..N` after the expression"
+            else f"give it a range: `for {candidate.name} in 0..{end}` after the expression"
         )
         self.problems.error(
             "TG0304",
