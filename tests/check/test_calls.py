@@ -48,7 +48,16 @@ SHIFT = "kernel s(N, s: i32 = 0) { in x: f32[N]; out y: f32[N]; y[i] = x[i + s] 
         ("kernel w(N) { in x: f32[N] constant; out y: f32[N]; y[i] = x[i] }", {"N": 20000}, ["TG0323"]),
         ("kernel z(N) { in x: f32[N]; out y: f32[]; y[] = x[0] }", {"N": 0}, ["TG0324"]),
         ("kernel z(N) { in x: f32[N]; out y: f32[]; y[] = x[0] }", {"N": 1}, []),
-        ("kernel p(N) { in x: f32[N]; out y: f32[N]; y[i] = max[k in 0..i](x[k]) }", {"N": 3}, ["TG0326"]),
+        (
+            "kernel p(N, M) { in x: f32[N]; out y: f32[N]; y[i] = max[k in M..=i](x[k]) }",
+            {"N": 3, "M": 1},
+            ["TG0326"],
+        ),
+        (
+            "kernel p(N, M) { in x: f32[N]; out y: f32[N]; y[i] = max[k in M..=i](x[k]) }",
+            {"N": 3, "M": 0},
+            [],
+        ),
         ("kernel p(N) { in x: f32[N]; out y: f32[N]; y[i] = max[k in 0..=i](x[k]) }", {"N": 3}, []),
     ],
 )

@@ -18,11 +18,11 @@ from tilegen.parse import parse, source_from_text
     ],
 )
 def test_exclusive_scans_of_what_has_no_identity(reduction: str, instead: str) -> None:
-    text = "kernel k(R, C) {{ in x: f32[R, C]; out y: f32[R, C]; y[i, j] = {0}; test R = 4, C = 33 }}"
+    text = "kernel k(R, C) {{ in x: f32[R, C]; out y: f32[R, C]; y[i, j] = {0} }}"
     with pytest.raises(SpecError) as caught:
         check(parse(source_from_text(text.format(reduction))))
     (found,) = caught.value.diagnostics
-    assert found.code == "TG0543" and f"`{instead}`" in found.helps[0]
+    assert found.code == "TG0326" and f"`{instead}`" in found.helps[0]
     check(parse(source_from_text(text.format(f"{reduction} {instead}"))))
 
 

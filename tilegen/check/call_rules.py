@@ -281,20 +281,37 @@ def _empty_in(statement: Let | Assign, values: Mapping[str, int]) -> Iterator[Di
             if symbols(length) - {a.name for a in inside}:
                 continue
             if index_extremes(length, inside)[0] < 1:
-                yield Diagnostic(
-                    "TG0326",
-                    f"`{value.op.value}` over `{axis.name}` has nothing to reduce: "
-                    f"its range {axis.lower}..{axis.upper} is empty",
-                    value.span,
-                    (
-                        "sum, prod, any, all and count over nothing give their identity; this reduction has none",
-                    ),
-                    (
-                        _where_there_is_something(
-                            axis, [a for a in statement.axes if a.name in {i.name for i in inside}]
-                        ),
-                    ),
-                )
+                names = {a.name for a in inside}
+                yield _nothing_in(value, axis, [a for a in statement.axes if a.name in names])
+
+
+def always_empty(statement: Let | Assign) -> Iterator[Diagnostic]:
+    """Reductions without an identity over a range that is empty at one end of another axis, whatever the sizes."""
+    for value in walk(statement.value):
+        if not isinstance(value, Reduce) or value.op not in _NO_IDENTITY:
+            continue
+        for axis in value.axes:
+            length = axis.upper - axis.lower
+            outer = [a for a in statement.axes if a.name in symbols(length)]
+            parts = linear_parts(length, [a.name for a in outer])
+            if len(outer) != 1 or parts is None:
+                continue
+            (around,), (factors, rest) = outer, parts
+            ends = {algebra.ONE: around.lower, algebra.expr(-1): 1 - around.upper}
+            end = ends.get(factors.get(around.name, algebra.ZERO))
+            least = None if end is None else (end + rest).constant
+            if least is not None and least < 1:
+                yield _nothing_in(value, axis, outer)
+
+
+def _nothing_in(value: Reduce, axis: Axis, outer: Sequence[Axis]) -> Diagnostic:
+    return Diagnostic(
+        "TG0326",
+        f"`{value.op.value}` over `{axis.name}` has nothing to reduce: its range {axis.lower}..{axis.upper} is empty",
+        value.span,
+        ("sum, prod, any, all and count over nothing give their identity; this reduction has none",),
+        (_where_there_is_something(axis, outer),),
+    )
 
 
 def _where_there_is_something(axis: Axis, outer: Sequence[Axis]) -> str:

@@ -7,6 +7,7 @@ from itertools import product
 
 from tilegen import syntax
 from tilegen.check.bounds import BoundsProver
+from tilegen.check.call_rules import always_empty
 from tilegen.check.directives import check_schedules
 from tilegen.check.domains import Bindings, Domain, DomainFinder
 from tilegen.check.expectations import check_expectations
@@ -172,6 +173,7 @@ def build_kernel(
             done.extend(builder.assign(shaped.node, shaped.domain))
     check_overlaps([s for s in done if isinstance(s, Assign)], scope, prover.equal, problems)
     check_fusion([s for s in done if isinstance(s, Assign)], prover.equal, problems)
+    problems.found += (found for statement in done for found in always_empty(statement))
     if problems.found:
         return None
     return Kernel(
