@@ -60,6 +60,29 @@ def test_no_helper_is_left_over_and_no_variant_unreachable(text: str, written: W
         compile_with([nvcc, *FLAGS, "-c", source.name, "-o", "/dev/null"], folder)
 
 
+HINTED = """kernel first(R, C) {
+    in x: f32[R, C]; out y: f32[R]
+    y[i] = sum[k](x[i, k])
+    schedule h { hint x evict_last }
+}
+kernel second(M, N) {
+    in a: f16[M, N]; out b: f16[N, M]
+    b[j, i] = a[i, j]
+    schedule h { tile i = 64, j = 64; stage a; vector 4; hint a evict_last }
+}
+"""
+
+
+@pytest.mark.parametrize("architecture", ["sm_75", "sm_80", "sm_90"])
+def test_cache_hints_compile_and_meet_in_one_file(architecture: str, written: Written, nvcc: str) -> None:
+    """Before sm_80 there are none; from there on nvcc has a function of its own behind them."""
+    folder = written(HINTED)
+    (folder / "both.cu").write_text('#include "first.cu"\n#include "second.cu"\n')
+    flags = [f if f != "-arch=sm_90" else f"-arch={architecture}" for f in FLAGS]
+    for name in ("first.cu", "both.cu"):
+        compile_with([nvcc, *flags, "-c", name, "-o", "/dev/null"], folder)
+
+
 def test_relocatable_device_code(written: Written, nvcc: str) -> None:
     folder = written(SPECS["scaled"])
     compile_with([nvcc, *FLAGS, "-rdc=true", "-c", "scaled.cu", "-o", "/dev/null"], folder)

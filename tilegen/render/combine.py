@@ -153,7 +153,7 @@ def _shared(rows: RowScope, node: Reduce, shape: str, comment: str, what: str = 
 def _share(rows: RowScope, reductions: tuple[Reduce, ...]) -> list[list[str]]:
     """Partial results to global memory; only the last block of each row goes on."""
     scope = rows.scope
-    total, flag = scope.index(row_count(rows.nest), 1), scope.names.user("@last", "last")
+    total, flag = scope.index(row_count(rows.nest), 2), scope.names.user("@last", "last")
     rows.shared.append(
         SharedView("Whether this block is the last one of its rows to finish.", f"__shared__ bool {flag};")
     )

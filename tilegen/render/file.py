@@ -16,7 +16,7 @@ from tilegen.dtypes import Struct, struct_of
 from tilegen.nest.model import Nest
 from tilegen.plan.model import Plan
 from tilegen.render.c_types import TypeNames
-from tilegen.render.helpers import in_order
+from tilegen.render.helpers import OUTSIDE, in_order
 from tilegen.render.kernel import arithmetic_floats, view_kernel
 from tilegen.render.launcher import LauncherView, view_launcher
 from tilegen.render.names import member_name
@@ -30,6 +30,7 @@ class FileView:
     provenance: tuple[str, ...]
     guard: str
     includes: tuple[str, ...]
+    declarations: tuple[str, ...]
     namespace: str
     structs: tuple[StructView, ...]
     vectors: tuple[VectorView, ...]
@@ -71,6 +72,7 @@ def render(plans: Sequence[Plan], name: str, provenance: Sequence[str] = ()) -> 
         provenance=tuple(provenance),
         guard=f"TILEGEN_{name.upper()}_CU",
         includes=tuple(sorted(types.includes)),
+        declarations=tuple(OUTSIDE[n] for n in in_order(file.helpers) if n in OUTSIDE),
         namespace=namespace,
         structs=tuple(structs.values()),
         vectors=tuple(v for _, v in sorted(file.vectors.items())),

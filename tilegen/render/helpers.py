@@ -20,6 +20,12 @@ _NEEDS = {
     "lanes_before": ("from_below", "from_lane"),
     "look_back": ("lanes_before",),
 }
+# What helpers need at global scope: nvcc defines this function there, NVRTC only knows how to compile calls of it.
+OUTSIDE = {
+    "evict_last": "// Part of the compiler.\n"
+    'extern "C" __device__ void* __nv_associate_access_property('
+    "const void* place, unsigned long long property);",
+}
 # Overloads that these have to see, where a file has them.
 _SEES = {"Maximum": ("maximum_float",), "Minimum": ("minimum_float",)}
 

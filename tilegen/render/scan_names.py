@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from tilegen.algebra import Expr, substitute, sym
+from tilegen.nest.combine import accumulator_type
 from tilegen.nest.model import Access
 from tilegen.plan.model import Compute, Sweep
 from tilegen.plan.scan_phase import Carrier, Carry, Scan
 from tilegen.render.compute import ItemBody
+from tilegen.render.functions import nan_helper
 from tilegen.render.operators import accumulator_ctype, identity_text, operator_name
 from tilegen.render.scope import KernelScope, kept
 from tilegen.render.view import SharedView
@@ -51,7 +53,7 @@ class Total:
                 return f"{a} * {b}"
             case Reduction.MAX | Reduction.MIN:
                 name = f"{self.carrier.op.value}imum"
-                self.helpers.add(name)
+                self.helpers.add(nan_helper(name, accumulator_type(self.carrier.node)))
                 return f"{name}({a}, {b})"
             case _:
                 # Not `||` and `&&`: those would leave out shuffles of the right-hand side.
