@@ -52,5 +52,7 @@ def test_a_number_of_rows_that_is_a_sum(name: str) -> None:
         else f"kernel k(C) {{ {tensors}; {statement} }}"
     )
     sizes = [{"R": 1, "C": 1500}, {"R": 2, "C": 500}, {"R": 3, "C": 6000}]
+    # Long enough for several blocks, and too many for the number to become a constant.
+    sizes += {"long": [{"R": 130, "C": 20_000}], "columns": [{"R": 200, "C": 1500}]}.get(name, [])
     calls = [{n: v for n, v in s.items() if n in text.split("{")[0]} for s in sizes]
     run(*(Trial(text, s, fitted=fitted) for s in calls for fitted in (False, True)))

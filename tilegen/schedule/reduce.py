@@ -181,10 +181,11 @@ class _Chooser:
         if self.revisits and (length is None or length > 8 * _THREADS * width):
             along = 512
         schedule = self._rows(along, _IN_FLIGHT, width)
-        return self.shared_among_blocks(schedule, count)
+        return self.shared_among_blocks(schedule, length, count)
 
-    def shared_among_blocks(self, schedule: Schedule, count: int | None) -> Schedule:
-        """Blocks enough for the whole machine, where rows are read once and nothing is written along them."""
+    def shared_among_blocks(self, schedule: Schedule, length: int | None, count: int | None) -> Schedule:
+        """Blocks enough for the whole machine, where rows are read once and nothing is written along them; each with a
+        whole chunk of its row to walk."""
         rows = schedule.rows
         assert rows is not None
         if self.revisits or row_stores(self.nest) or len(self.nest.rows) > 1:
@@ -196,9 +197,10 @@ class _Chooser:
             if count is None:
                 return schedule
             have = max(1, -(-count // (rows.beside * (schedule.vector if rows.across else 1))))
-        if have * 2 > wanted:
-            return schedule
-        return replace(schedule, rows=replace(rows, parts=-(-wanted // have)))
+        parts = -(-wanted // have)
+        if length is not None:
+            parts = min(parts, length // rows.chunk(schedule.item_width))
+        return schedule if parts < 2 else replace(schedule, rows=replace(rows, parts=parts))
 
     # Rows side by side in memory
 
@@ -221,7 +223,7 @@ class _Chooser:
         ):
             beside //= 2
         schedule = Schedule("auto", tile=(), vector=width, rows=Rows(along, beside, True, items, whole))
-        return self.shared_among_blocks(schedule, count)
+        return self.shared_among_blocks(schedule, length, count)
 
     def fitted(self) -> Schedule:
         across = self.across
