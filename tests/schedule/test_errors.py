@@ -112,6 +112,8 @@ TYPED = [
     ("TG0621-rows", "min_blocks 33", "min_blocks 32"),
     ("TG0621-registers", "min_blocks 2", "min_blocks 1"),
     ("TG0621-histogram", "min_blocks 3", "min_blocks 2"),
+    ("TG0621-choice", "min_blocks 32", "min_blocks 8"),
+    ("TG0621-choice", "min_blocks 32", "threads k = 64; min_blocks 32"),
     ("TG0602-scan", "i = 64", "i = 32"),
     ("TG0604-scan", "vector 2", "vector y = 2"),
     ("TG0605-scan", "vector 8", "vector 4"),

@@ -120,12 +120,17 @@ def too_many_resident(schedule: Schedule, threads: int, target: Target) -> Diagn
         facts.append(
             f"and {target.registers_per_sm} registers, {schedule.max_registers} of them for each thread"
         )
+    other = (
+        ""
+        if schedule.writes("threads")
+        else "; or give the block fewer by `threads`: so many is tilegen's choice"
+    )
     return Diagnostic(
         "TG0621",
         f"{asked} blocks of {threads} threads cannot be on a multiprocessor at once",
         schedule.span("min_blocks"),
         notes=(", ".join(facts),),
-        helps=(f"use `min_blocks {room}`" if room else "use fewer threads or registers",),
+        helps=(f"use `min_blocks {room}`{other}" if room else "use fewer threads or registers",),
     )
 
 
