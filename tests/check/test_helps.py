@@ -41,3 +41,13 @@ def test_locals_that_are_not_there_yet(body: str, message: str) -> None:
     with pytest.raises(SpecError) as caught:
         check(parse(source_from_text(f"kernel k(N) {{ in x: f32[N]; out y: f32[N]; {body} }}")))
     assert message in [d.message for d in caught.value.diagnostics]
+
+
+def test_a_where_may_leave_the_empty_end_out() -> None:
+    check(
+        parse(
+            source_from_text(
+                "kernel k(N) { in x: f32[N]; out y: f32[N]; y[i] = where(i > 0, max[k in 0..i](x[k]), -1.0) }"
+            )
+        )
+    )

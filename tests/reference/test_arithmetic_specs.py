@@ -218,9 +218,9 @@ def test_other_scans(run: Run, general: bool, monkeypatch: pytest.MonkeyPatch) -
     )
     want = np.lib.stride_tricks.sliding_window_view([*D[0], 1, 1], 3).sum(axis=1)
     np.testing.assert_allclose(run(window, {"x": X[0]}), want, rtol=1e-14)
-    exclusive = "kernel s(N) { in x: f32[N]; out y: f32[N]; y[i] = max[k in 0..i](x[k]) }"
+    between = "kernel s(N) { in x: f32[N]; out y: f32[N, N]; y[i, j] = max[k in i..j](x[k]) }"
     with pytest.raises(EmptyReductionError):
-        run(exclusive, {"x": X[0]})
+        run(between, {"x": X[0]})
     guarded = """kernel s(N) { in x: f32[N]; out y: f32[N]
         y[i] = where(i > 0, max[k in 0..i](x[k]), -1.0) }"""
     np.testing.assert_array_equal(run(guarded, {"x": X[0]}), [-1, *np.maximum.accumulate(D[0])[:-1]])

@@ -23,7 +23,9 @@ from tilegen.spec import (
     Role,
     RuntimeBound,
     Tensor,
+    Value,
     Where,
+    children,
     walk,
 )
 
@@ -286,8 +288,9 @@ def _empty_in(statement: Let | Assign, values: Mapping[str, int]) -> Iterator[Di
 
 
 def always_empty(statement: Let | Assign) -> Iterator[Diagnostic]:
-    """Reductions without an identity over a range that is empty at one end of another axis, whatever the sizes."""
-    for value in walk(statement.value):
+    """Reductions without an identity over a range that is empty at one end of another axis, whatever the sizes, and that
+    no `where` may leave out there."""
+    for value in _unconditional(statement.value):
         if not isinstance(value, Reduce) or value.op not in _NO_IDENTITY:
             continue
         for axis in value.axes:
@@ -302,6 +305,13 @@ def always_empty(statement: Let | Assign) -> Iterator[Diagnostic]:
             least = None if end is None else (end + rest).constant
             if least is not None and least < 1:
                 yield _nothing_in(value, axis, outer)
+
+
+def _unconditional(value: Value) -> Iterator[Value]:
+    """`value` and everything below it that is evaluated at every point."""
+    yield value
+    for child in (value.condition,) if isinstance(value, Where) else children(value):
+        yield from _unconditional(child)
 
 
 def _nothing_in(value: Reduce, axis: Axis, outer: Sequence[Axis]) -> Diagnostic:
