@@ -288,8 +288,8 @@ def _empty_in(statement: Let | Assign, values: Mapping[str, int]) -> Iterator[Di
 
 
 def always_empty(statement: Let | Assign) -> Iterator[Diagnostic]:
-    """Reductions without an identity over a range that is empty at one end of another axis, whatever the sizes, and that
-    no `where` may leave out there."""
+    """Reductions without an identity over a range that is empty at one end of another axis, whatever the sizes, and
+    that no `where` may leave out there."""
     for value in _unconditional(statement.value):
         if not isinstance(value, Reduce) or value.op not in _NO_IDENTITY:
             continue
