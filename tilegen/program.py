@@ -8,8 +8,9 @@ from functools import cached_property
 
 from tilegen.algebra import evaluate
 from tilegen.nest import Nest
+from tilegen.plan.conditions import holds
 from tilegen.plan.families import Request, plans_of
-from tilegen.plan.model import Aligned, AtLeast, AtMost, Condition, Equals, Multiple, Plan
+from tilegen.plan.model import Plan
 from tilegen.render import Rendered, render
 from tilegen.render.launcher import mapped_extents
 from tilegen.render.names import kernel_identifier
@@ -135,21 +136,6 @@ class Program:
                 ScratchShape(s.name, evaluate(s.bytes, values), s.zeroed) for s in plan.scratch_in_order
             ),
         )
-
-
-def holds(condition: Condition, values: Mapping[str, int], pointers: Mapping[str, int]) -> bool:
-    """Whether a launch condition is met."""
-    match condition:
-        case Multiple():
-            return bool(evaluate(condition.value, values) % condition.factor == 0)
-        case Aligned():
-            return pointers[condition.pointer] % condition.bytes == 0
-        case Equals():
-            return bool(evaluate(condition.value, values) == condition.number)
-        case AtMost():
-            return bool(evaluate(condition.value, values) <= condition.limit)
-        case AtLeast():
-            return bool(evaluate(condition.value, values) >= condition.limit)
 
 
 def build(

@@ -4,7 +4,7 @@ index is monotone in each axis; elsewhere a solver or interval decides."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
 from tilegen import algebra
@@ -294,17 +294,34 @@ def always_empty(statement: Let | Assign) -> Iterator[Diagnostic]:
         if not isinstance(value, Reduce) or value.op not in _NO_IDENTITY:
             continue
         for axis in value.axes:
-            length = axis.upper - axis.lower
-            outer = [a for a in statement.axes if a.name in symbols(length)]
-            parts = linear_parts(length, [a.name for a in outer])
-            if len(outer) != 1 or parts is None:
-                continue
-            (around,), (factors, rest) = outer, parts
-            ends = {algebra.ONE: around.lower, algebra.expr(-1): 1 - around.upper}
-            end = ends.get(factors.get(around.name, algebra.ZERO))
-            least = None if end is None else (end + rest).constant
+            outer = [a for a in statement.axes if a.name in symbols(axis.upper - axis.lower)]
+            end = _shrinks(axis, outer)
+            least = None if end is None else end.least.constant
             if least is not None and least < 1:
                 yield _nothing_in(value, axis, outer)
+
+
+@dataclass(frozen=True, slots=True)
+class _End:
+    """Where a range is shortest, `least` points: at the beginning of another axis or at its end. `clause`: what that
+    axis runs over without the points at which nothing is left."""
+
+    least: Expr
+    place: str
+    clause: str
+
+
+def _shrinks(axis: Axis, outer: Sequence[Axis]) -> _End | None:
+    """The end of the one outer axis, by steps of one, towards which the range of `axis` becomes shorter."""
+    parts = linear_parts(axis.upper - axis.lower, [a.name for a in outer])
+    if len(outer) != 1 or parts is None:
+        return None
+    (around,), (factors, rest) = outer, parts
+    if factors.get(around.name) == algebra.ONE:
+        return _End(around.lower + rest, "beginning", f"for {around.name} in {1 - rest}..{around.upper}")
+    if factors.get(around.name) == algebra.expr(-1):
+        return _End(rest - around.upper + 1, "end", f"for {around.name} in {around.lower}..{rest}")
+    return None
 
 
 def _unconditional(value: Value) -> Iterator[Value]:
@@ -315,23 +332,14 @@ def _unconditional(value: Value) -> Iterator[Value]:
 
 
 def _nothing_in(value: Reduce, axis: Axis, outer: Sequence[Axis]) -> Diagnostic:
+    end = _shrinks(axis, outer)
+    help_text = "choose sizes that leave something to reduce"
+    if end is not None:
+        help_text = f"leave its {end.place} out: `{end.clause}`"
     return Diagnostic(
         "TG0326",
         f"`{value.op.value}` over `{axis.name}` has nothing to reduce: its range {axis.lower}..{axis.upper} is empty",
         value.span,
         ("sum, prod, any, all and count over nothing give their identity; this reduction has none",),
-        (_where_there_is_something(axis, outer),),
+        (help_text,),
     )
-
-
-def _where_there_is_something(axis: Axis, outer: Sequence[Axis]) -> str:
-    """What to write where a range is empty at one end of another axis whatever the sizes, as an exclusive scan's is."""
-    names = [a.name for a in outer]
-    parts = linear_parts(axis.upper - axis.lower, names)
-    if len(outer) == 1 and parts is not None:
-        (around,), (factors, rest) = outer, parts
-        if factors.get(around.name) == algebra.ONE:
-            return f"leave its beginning out: `for {around.name} in {1 - rest}..{around.upper}`"
-        if factors.get(around.name) == algebra.expr(-1):
-            return f"leave its end out: `for {around.name} in {around.lower}..{rest}`"
-    return "choose sizes that leave something to reduce"

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
-from tilegen.algebra import Apply, Expr, Op, Sym, exact_quotient, expr, maximum, sym
+from tilegen.algebra import Apply, Expr, Op, Sym, evaluate, exact_quotient, expr, maximum, sym
 from tilegen.dtypes import Struct
 from tilegen.nest.affine import Run, step_along
 from tilegen.nest.model import Access, Nest, stride_symbol
@@ -149,19 +150,23 @@ def _atom(atom: Sym | Apply, extents: dict[str, Expr], signed: set[str]) -> Expr
             return _magnitude(atom.left, extents, signed) + _magnitude(atom.right, extents, signed)
 
 
-def always(condition: Condition) -> bool | None:
-    """Whether a condition holds in every launch, True, or in none, False; None where the launch decides."""
-    value = None if isinstance(condition, Aligned) else condition.value.constant
-    if value is None:
-        return None
+def holds(condition: Condition, values: Mapping[str, int], pointers: Mapping[str, int]) -> bool:
+    """Whether a launch condition is met. `values`: sizes and strides; `pointers`: addresses by pointer name."""
     match condition:
         case Multiple():
-            return value % condition.factor == 0
-        case Equals():
-            return value == condition.number
-        case AtMost():
-            return value <= condition.limit
-        case AtLeast():
-            return value >= condition.limit
+            return bool(evaluate(condition.value, values) % condition.factor == 0)
         case Aligned():
-            return None
+            return pointers[condition.pointer] % condition.bytes == 0
+        case Equals():
+            return bool(evaluate(condition.value, values) == condition.number)
+        case AtMost():
+            return bool(evaluate(condition.value, values) <= condition.limit)
+        case AtLeast():
+            return bool(evaluate(condition.value, values) >= condition.limit)
+
+
+def always(condition: Condition) -> bool | None:
+    """Whether a condition holds in every launch, True, or in none, False; None where the launch decides."""
+    if isinstance(condition, Aligned) or condition.value.constant is None:
+        return None
+    return holds(condition, {}, {})

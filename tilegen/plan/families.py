@@ -184,8 +184,10 @@ def _rows(request: Request) -> Planned:
     fixed = request.short()
     special = reduce_nest(request.kernel, {**nest.constants, **fixed})
     (chosen,) = reduce_schedules(special, request.target, request.known(special))
-    fixed |= _full_rows(special, chosen, request.sizes)
-    special = reduce_nest(request.kernel, {**nest.constants, **fixed})
+    full = _full_rows(special, chosen, request.sizes)
+    if full:
+        fixed |= full
+        special = reduce_nest(request.kernel, {**nest.constants, **fixed})
     chosen = request.hinted(special, chosen)
     plans = request.only_here([plan_reduce(special, chosen, request.target, request.name)], fixed)
     if not plans[0].conditions:
@@ -221,9 +223,9 @@ def _counts(request: Request) -> Planned:
     if request.sizes is None:
         chosen = auto_histogram(nest, request.target)
         return histogram_variants(nest, chosen, request.target, request.name), chosen
-    special = histogram_nest(request.kernel, {**nest.constants, **request.short()})
-    chosen = request.hinted(special, auto_histogram(special, request.target, request.known(special)))
     fixed = request.short()
+    special = histogram_nest(request.kernel, {**nest.constants, **fixed})
+    chosen = request.hinted(special, auto_histogram(special, request.target, request.known(special)))
     plans = request.only_here(histogram_variants(special, chosen, request.target, request.name), fixed)
     if not fixed:
         return plans, chosen

@@ -148,13 +148,12 @@ class RowScope:
                 lines.append((name, f"const index_t {name} = {scope.index(value)};"))
                 left = left // extent
         if self.ragged:
-            total = scope.index(row_count(self.nest))
-            lines.append((self.inside, f"const bool {self.inside} = {self.row} < {total};"))
+            lines.append((self.inside, f"const bool {self.inside} = {self.exists()};"))
         return lines
 
     def exists(self) -> str:
-        """That the row of this thread is one of the rows; empty where there is only one."""
-        return f"{self.row} < {self.scope.index(row_count(self.nest))}" if self.nest.parallel else ""
+        """That the row of this thread is one of the rows."""
+        return f"{self.row} < {self.scope.index(row_count(self.nest))}"
 
     # Along a row
 

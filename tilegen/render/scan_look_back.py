@@ -79,18 +79,15 @@ def _states_places(names: ScanScope, t: Total) -> list[str]:
     name = t.carrier.name
     one = all(a == names.spread.axis for a in names.scope.plan.raster)
 
-    def row(apart: int) -> str:
+    def of_row(memory: str, apart: int) -> str:
         places = f"static_cast<size_t>({names.row}) * {names.places}"
-        return "" if one else f" + {places}" if apart == 1 else f" + {apart} * {places}"
+        return memory if one else f"{memory} + {places}" if apart == 1 else f"{memory} + {apart} * {places}"
 
-    flags = row(flags_apart(names.spread, t.carrier))
+    apart, scratch = flags_apart(names.spread, t.carrier), names.scope.scratch
     if wide_values(t.carrier):
-        totals = f"{names.scope.scratch(f'{name}_totals')}){row(2)}"
-        return [
-            f"{names.scope.scratch(f'{name}_flags')}{flags}",
-            f"reinterpret_cast<{t.ctype}*>({totals}",
-        ]
-    return [f"{names.scope.scratch(f'{name}_states')}{flags}"]
+        totals = f"reinterpret_cast<{t.ctype}*>({scratch(f'{name}_totals')})"
+        return [of_row(scratch(f"{name}_flags"), apart), of_row(totals, 2)]
+    return [of_row(scratch(f"{name}_states"), apart)]
 
 
 def _initialised(declared: str, values: list[str]) -> list[str]:

@@ -59,7 +59,8 @@ class _WalkPrinter:
         # Several items are all read before the first is computed.
         apart = bool(loads) and self.rows.rows.items > 1
         pieces = [self._items(p) for p in ([loads, body] if apart else [[*loads, *body]])]
-        if apart and len(self.arrays) > 1 and not pieces[0].guard:
+        several = len(set(fetched.values())) > 1
+        if apart and several and self.rows.nest.parallel and not pieces[0].guard:
             pieces[0] = replace(pieces[0], together=self.rows.exists())
         if self.rows.rows.whole:
             self.rows.kept |= {r: t for r, t in fetched.items() if r in self.later}

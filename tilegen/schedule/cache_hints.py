@@ -20,14 +20,13 @@ def with_cache_hints(
     somebody reads the results. Measured on an H200 (docs/decisions/0012-auto.md); other targets have no hints."""
     if target.l2_bytes is None or sizes is None:
         return schedule
-    moved = [_bytes(tensor, sizes) for tensor in nest.kernel.tensors]
-    if None in moved or sum(n for n in moved if n is not None) < 2 * target.l2_bytes:
+    tensors = nest.kernel.tensors
+    known = all(symbols(e) <= sizes.keys() for t in tensors for e in t.extents)
+    if not known or sum(_bytes(t, sizes) for t in tensors) < 2 * target.l2_bytes:
         return schedule
-    inputs = (t.name for t in nest.kernel.tensors if t.role is Role.IN)
+    inputs = (t.name for t in tensors if t.role is Role.IN)
     return replace(schedule, hints=tuple((name, Hint.EVICT_LAST) for name in inputs))
 
 
-def _bytes(tensor: Tensor, sizes: Mapping[str, int]) -> int | None:
-    if not all(symbols(e) <= sizes.keys() for e in tensor.extents):
-        return None
+def _bytes(tensor: Tensor, sizes: Mapping[str, int]) -> int:
     return prod(int(evaluate(e, sizes)) for e in tensor.extents) * tensor.element.size

@@ -11,10 +11,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from math import prod
 
-from tilegen.algebra import Expr, evaluate, symbols
+from tilegen.algebra import ONE, Expr, evaluate, symbols
 from tilegen.diagnostics import Diagnostic, SpecError
 from tilegen.dtypes import Struct
-from tilegen.nest.affine import Run, memory_order, step_along
+from tilegen.nest.affine import Run, coefficient, memory_order, step_along
 from tilegen.nest.model import Access, Nest
 from tilegen.nest.scan import fast_axis, memory_address
 from tilegen.schedule.model import Schedule
@@ -137,7 +137,7 @@ class _Chooser:
 
     def _across(self, fast: str, columns: int | None) -> Schedule:
         follow = _following(self.nest, fast)
-        size = max(_size(self.nest, a) for a in follow)
+        size = max(_size(self.nest, a) for a in follow or _accesses(self.nest))
         width = max(1, 4 // size)
         enough = 2 * (self.target.sm_count or 1)
         others = self.others(self.axis, fast)
@@ -216,8 +216,14 @@ def _accesses(nest: Nest) -> tuple[Access, ...]:
 
 
 def _following(nest: Nest, axis: str) -> list[Access]:
-    """Accesses whose neighbours along `axis` lie side by side for some sizes."""
-    return [a for a in _accesses(nest) if follows(nest, a, axis, 1)]
+    """Accesses whose neighbours along `axis` lie side by side, in either order."""
+    return [
+        a
+        for a in _accesses(nest)
+        if not a.checked
+        and not isinstance(nest.pointer(a.pointer).dtype, Struct)
+        and coefficient(a, axis) in (ONE, -ONE)
+    ]
 
 
 def follows(nest: Nest, access: Access, axis: str, width: int) -> bool:
@@ -226,11 +232,6 @@ def follows(nest: Nest, access: Access, axis: str, width: int) -> bool:
         return False
     if axis not in memory_order(nest, access):
         return False
-    if width == 1:
-        width = 2  # a step between neighbours takes two of them
-        address = memory_address(access, axis, width)
-        step = step_along(nest, access, Run(((axis, width),), width), address)
-        return step is not None and step.step == 1
     step = step_along(nest, access, Run(((axis, width),), width), memory_address(access, axis, width))
     return step is not None and step.step == 1
 
