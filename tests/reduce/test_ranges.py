@@ -56,3 +56,12 @@ def test_a_number_of_rows_that_is_a_sum(name: str) -> None:
     sizes += {"long": [{"R": 130, "C": 20_000}], "columns": [{"R": 200, "C": 1500}]}.get(name, [])
     calls = [{n: v for n, v in s.items() if n in text.split("{")[0]} for s in sizes]
     run(*(Trial(text, s, fitted=fitted) for s in calls for fitted in (False, True)))
+
+
+@pytest.mark.parametrize("shape", ["90, 9", "33, 91", "9, 1001"])
+@pytest.mark.parametrize(
+    "statement", ["y[i, j] = sum[k in 0..=i](x[k, j])", "y[i, j] = max[k in 0..=j](x[i, k])"]
+)
+def test_scans_of_a_fixed_odd_shape(shape: str, statement: str) -> None:
+    text = f"kernel k() {{ in x: f32[{shape}]; out y: f32[{shape}]; {statement} }}"
+    run(*(Trial(text, {}, fitted=fitted) for fitted in (False, True)))
