@@ -449,6 +449,7 @@ class Hint(Enum):
     STREAMING = "streaming"
     READONLY = "readonly"
     EVICT_LAST = "evict_last"
+    SECTORS = "sectors"
     DEFAULT = "default"
 
 

@@ -54,12 +54,12 @@ static __global__ void __launch_bounds__(256, 1) transpose_large(
         const int thread_i = thread / 32;
         #pragma unroll
         for (int step_j = 0; step_j < 4; ++step_j) {
+            const int tile_j = thread_j + step_j * 32;
+            const index_t j = j0 + tile_j;
             #pragma unroll
             for (int step_i = 0; step_i < 16; ++step_i) {
                 const int tile_i = thread_i + step_i * 8;
                 const index_t i = i0 + tile_i;
-                const int tile_j = thread_j + step_j * 32;
-                const index_t j = j0 + tile_j;
                 if (j < N && i < M) {
                     b[j * M + i] = a_tile[tile_i][tile_j];
                 }

@@ -109,8 +109,11 @@ def schedules(
         found.append(f"raster {', '.join(order)}" + draw(st.sampled_from(("", " group 2", " group 3"))))
     if draw(st.integers(0, 5)) == 0:
         found.append(draw(st.sampled_from(("index i32", "index i64", "max_registers 64", "min_blocks 2"))))
-    if draw(st.integers(0, 5)) == 0:
-        found.append(f"hint {draw(st.sampled_from(tensors))} streaming")
+    match draw(st.integers(0, 5)):
+        case 0:
+            found.append(f"hint {draw(st.sampled_from(tensors))} streaming")
+        case 1 | 2 if "b" in tensors:
+            found.append("hint b sectors")
     return "; ".join(draw(st.permutations(found)))
 
 

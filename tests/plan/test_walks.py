@@ -37,7 +37,7 @@ def holding(sweep: Sweep, threads: int) -> list[tuple[int, set[int]]]:
     values |= {f"@item_{axis}": evaluate(e, values) for axis, e in sweep.linear}
     found = []
     for limit in sweep.limits:
-        fails = np.broadcast_to(evaluate(limit.value, values) >= limit.bound, shape)
+        fails = np.broadcast_to(evaluate(limit.value, values) >= evaluate(limit.bound, values), shape)
         position = next((n for n, loop in enumerate(sweep.loops, 1) if loop.axis == limit.axis), None)
         steps = {int(at[position]) for at in np.argwhere(fails)} if position is not None else set()
         found.append((limit.sure, steps))

@@ -397,7 +397,15 @@ class _Directives:
                 "TG0528",
                 f"`{node.tensor.name}` is written, {why}",
                 node.span,
-                help="write `streaming` or `default`",
+                help="write `streaming`, `sectors` or `default`",
+            )
+            return None
+        if "sectors" in words and self.scope.tensors[node.tensor.name].role is Role.IN:
+            self.problems.error(
+                "TG0528",
+                f"`{node.tensor.name}` is only read, and `sectors` is a hint for writes",
+                node.span,
+                help="write `streaming`, `readonly`, `evict_last` or `default`",
             )
             return None
         return HintDirective(node.tensor.name, tuple(Hint(w) for w in words), node.span)

@@ -542,7 +542,7 @@ CODES: tuple[Code, ...] = (
         "TG0527",
         "an unknown word in a directive",
         "`bounds` takes guard, split or exact; `index` i32, i64 or auto; `hint` streaming, readonly, "
-        "evict_last or default.",
+        "evict_last, sectors or default.",
         (
             "kernel k(N) {\n"
             "    in x: f32[N]\n"
@@ -555,7 +555,8 @@ CODES: tuple[Code, ...] = (
     Code(
         "TG0528",
         "a hint that does not fit",
-        "The read-only path and `evict_last` are for tensors that the kernel does not write.",
+        "The read-only path and `evict_last` are for tensors that the kernel does not write, `sectors` is for those it "
+        "writes.",
         (
             "kernel k(N) {\n"
             "    in x: f32[N]\n"

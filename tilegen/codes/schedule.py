@@ -153,6 +153,13 @@ CODES: tuple[Code, ...] = (
         "threads i = 1024; min_blocks 4",
     ),
     Code(
+        "TG0622",
+        "rows that cannot begin and end at sectors",
+        "`hint y sectors` moves the ends of a tile's rows of `y` to sectors of 32 bytes, so that no two blocks write "
+        "parts of one. It takes a tile that is staged, has several rows of `y`, and is followed by another along them.",
+        "y[j, i] = x[i, j] with tile i = 32, j = 32; hint y sectors",
+    ),
+    Code(
         "TG0631",
         "a directive that scans have no use for",
         "Each element of a scan is read once, by the thread that needs it, and tiles of a row follow each other. "

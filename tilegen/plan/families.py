@@ -23,6 +23,7 @@ from tilegen.plan.conditions import always
 from tilegen.plan.histogram import histogram_variants
 from tilegen.plan.lower import plan_map
 from tilegen.plan.model import Equals, Plan
+from tilegen.plan.problems import Refusal, no_whole_sectors
 from tilegen.plan.reduce import plan_reduce
 from tilegen.plan.scan import plan_scan
 from tilegen.plan.variants import plan_variants, reduce_variants
@@ -36,7 +37,7 @@ from tilegen.schedule.problems import most_resident, too_many_resident
 from tilegen.schedule.reduce import reduce_schedules
 from tilegen.schedule.scan import auto_scan, complete_scan
 from tilegen.schedule.written import named_axes
-from tilegen.spec import Kernel, ScheduleSpec
+from tilegen.spec import Hint, HintDirective, Kernel, ScheduleSpec
 from tilegen.target import Target
 
 Planned = tuple[tuple[Plan, ...], Schedule]
@@ -96,6 +97,14 @@ def plans_of(request: Request) -> Planned:
     return reachable, chosen if reachable[0].name == plans[0].name else reachable[0].schedule
 
 
+def _require_no_sectors(request: Request) -> None:
+    """TG0622: `hint … sectors` where no tile is staged."""
+    for directive in request.schedule.directives if request.schedule is not None else ():
+        if isinstance(directive, HintDirective) and Hint.SECTORS in directive.hints:
+            refusal = Refusal("a kernel with reductions stages no tile: threads walk rows")
+            raise SpecError([no_whole_sectors(directive.tensor, refusal, directive.span)])
+
+
 def _require_room(plan: Plan) -> None:
     """TG0621: `min_blocks` as written, where there is no room for so many."""
     asked = plan.schedule.min_blocks or 1
@@ -118,7 +127,10 @@ def _reachable(plans: Sequence[Plan]) -> Iterator[Plan]:
 
 def _planned(request: Request) -> Planned:
     _, closed = inline_lets(request.kernel)
-    match family_of(request.kernel, closed):
+    family = family_of(request.kernel, closed)
+    if family is not Family.MAP:
+        _require_no_sectors(request)
+    match family:
         case Family.MAP:
             return _tiles(request)
         case Family.REDUCE:

@@ -11,9 +11,10 @@ from tilegen.diagnostics import Diagnostic, SpecError
 from tilegen.nest.affine import Run, contiguous_axis, memory_order, shortest_run, step_along
 from tilegen.nest.model import Access, Nest
 from tilegen.plan.conditions import index_conditions, needs_tail, vector_conditions
-from tilegen.plan.model import Barrier, Buffer, Compute, Load, Phase, Plan, Sweep, TileAxis
+from tilegen.plan.model import Barrier, Buffer, Compute, Load, Phase, Plan, SectorRow, Sweep, TileAxis
 from tilegen.plan.placement import place_rows
 from tilegen.plan.problems import cut_vectors, endless_tile, not_along, nothing_to_unroll, too_much_shared
+from tilegen.plan.sectors import along_rows, joined, sector_row, threads_for, with_margin, within_margin
 from tilegen.plan.stage import StageBox, box_of, why_not_staged
 from tilegen.plan.sweep import distribute, distribute_as_written
 from tilegen.schedule.model import Schedule
@@ -27,18 +28,24 @@ def plan_map(nest: Nest, schedule: Schedule, target: Target, name: str) -> Plan:
     tiles = tile_axes(nest, schedule)
     require_finite_tile(tiles, schedule)
     run = vector_run(nest, schedule, tiles)
-    boxes = tuple(box_of(nest, schedule, tiles, s, run) for s in schedule.stages)
+    row = sector_row(nest, schedule, tiles) if run is None else None
+    if row is not None:
+        tiles = with_margin(tiles, row)
+    boxes = tuple(box_of(nest, schedule, tiles, s, run, row) for s in schedule.stages)
     order = compute_order(nest, tiles)
     leading = [a for a, _ in run.axes] if run is not None else []
     order = (*leading, *(a for a in order if a not in leading))
     compute_box = [(a, n) for a in order for n in [_tile(tiles, a)] if n > 1]
-    threads = thread_count(schedule, compute_box, run, boxes)
+    threads = thread_count(nest, schedule, compute_box, run, boxes, row)
     if schedule.threads:
         sweep = distribute_as_written(compute_box, schedule.threads, run)
+    elif row is not None:
+        rest = [(a, n) for a, n in compute_box if a not in dict(row.axes)]
+        sweep = along_rows([*row.axes, *rest], len(row.axes), threads, row)
     else:
         sweep = distribute(compute_box, threads, run)
     sweep = unrolled(sweep, schedule)
-    loads = tuple(_load(box, threads, tiles, sweep) for box in boxes)
+    loads = tuple(_load(nest, box, threads, tiles, sweep) for box in boxes)
     compute = Compute(
         sweep=sweep,
         stores=nest.stores,
@@ -186,10 +193,12 @@ def access_widths(nest: Nest, schedule: Schedule, run: Run | None) -> tuple[tupl
 
 
 def thread_count(
+    nest: Nest,
     schedule: Schedule,
     compute_box: Sequence[tuple[str, int]],
     run: Run | None,
     boxes: tuple[StageBox, ...],
+    row: SectorRow | None,
 ) -> int:
     """Threads per block: as written, else the most up to 256 that leave every thread work in every phase; up to 512
     where a thread would hold more than `_THREAD_BYTES` of the tile."""
@@ -198,6 +207,8 @@ def thread_count(
     if schedule.thread_count is not None:
         return schedule.thread_count
     points = prod(n for _, n in compute_box)
+    if row is not None:
+        return threads_for(row, points, [n for box in boxes if (n := _rows_of(nest, box, 256))])
     items = min([points // (run.width if run else 1), *(box.items for box in boxes)])
     if items <= 32:
         return max(1, items)
@@ -230,9 +241,16 @@ def unrolled(sweep: Sweep, schedule: Schedule) -> Sweep:
     return replace(sweep, loops=tuple(replace(p, unroll=factors.get(p.axis, p.unroll)) for p in sweep.loops))
 
 
-def _load(box: StageBox, threads: int, tiles: tuple[TileAxis, ...], compute: Sweep) -> Load:
+def _load(nest: Nest, box: StageBox, threads: int, tiles: tuple[TileAxis, ...], compute: Sweep) -> Load:
     order = [(a, n // box.across[1] if box.across and a == box.across[0] else n) for a, n in box.order]
     sweep = distribute(order, threads, box.run)
+    if compute.sectors is not None and box.run is None:
+        if _rows_of(nest, box, threads):
+            sweep = along_rows(
+                order, joined(nest, box.access.address, order), threads, reaching=compute.sectors
+            )
+        else:
+            sweep = within_margin(sweep, compute.sectors)
     if box.across is not None:
         axis, count = box.across
         sweep = replace(
@@ -240,7 +258,16 @@ def _load(box: StageBox, threads: int, tiles: tuple[TileAxis, ...], compute: Swe
         )
     ragged = {t.axis for t in tiles if t.ragged}
     load = Load(
-        buffer=Buffer(box.tensor, box.tensor, box.dtype, box.axes, pad=0, chunk=box.chunk, swizzle=None),
+        buffer=Buffer(
+            box.tensor,
+            box.tensor,
+            box.dtype,
+            box.axes,
+            pad=0,
+            chunk=box.chunk,
+            swizzle=None,
+            sectors=box.sectors,
+        ),
         access=box.access,
         sweep=sweep,
         width=box.width,
@@ -248,8 +275,19 @@ def _load(box: StageBox, threads: int, tiles: tuple[TileAxis, ...], compute: Swe
         guards=tuple(a for a, _ in box.order if a in ragged),
     )
     buffer = place_rows(load, compute, box, threads)
-    flat = buffer.pad == 0 and buffer.swizzle is None and (len(buffer.axes) > 2 or bool(sweep.linear))
+    plain = buffer.pad == 0 and buffer.swizzle is None and buffer.sectors is None
+    flat = plain and (len(buffer.axes) > 2 or bool(sweep.linear))
     return replace(load, buffer=replace(buffer, flat=flat))
+
+
+def _rows_of(nest: Nest, box: StageBox, threads: int) -> int:
+    """Rows of a box that warps take one by one, because it does not divide among the threads; 0 if it does, or is one
+    row."""
+    length = joined(nest, box.access.address, box.order)
+    sweep = distribute(box.order, threads)
+    if box.run is not None or length == 0 or not sweep.linear or sweep.linear[0][0] != box.fast:
+        return 0
+    return prod(n for _, n in box.order[length:]) if length < len(box.order) else 0
 
 
 def raster_order(

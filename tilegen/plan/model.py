@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import prod
 
 from tilegen.algebra import ZERO, Expr, sym, xor
 from tilegen.dtypes import DType
@@ -73,12 +74,86 @@ class Loop:
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """A thread has a point where `value < bound`, as it is in the first `sure` steps along `axis`."""
+    """A thread has a point where `value < bound`, as it is in the first `sure` steps along `axis`. `further`: (first,
+    count, bound): where `first < count`, this bound holds instead, a larger one."""
 
     value: Expr
-    bound: int
+    bound: Expr
     axis: str
     sure: int = 0
+    further: tuple[Expr, int, int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SectorRow:
+    """The row of a tile along which an output is written in whole sectors.
+
+    `axes`: (axis, points in a tile) from the fastest on; the tile has all of them but the last, the one along which
+    tiles follow each other. `unit`: elements of a sector. `address`: the element of `pointer` that is written.
+
+    A row of the tile begins at the first sector that begins in it and ends at the first that begins behind it:
+    `@late_AXIS` elements after its first, and at `@end_AXIS`, AXIS the fastest. So a tile needs `margin` elements more.
+    """
+
+    axes: tuple[tuple[str, int], ...]
+    unit: int
+    pointer: str
+    address: Expr
+
+    @property
+    def fast(self) -> str:
+        return self.axes[0][0]
+
+    @property
+    def along(self) -> str:
+        return self.axes[-1][0]
+
+    @property
+    def points(self) -> int:
+        return prod(n for _, n in self.axes)
+
+    @property
+    def inner(self) -> int:
+        """Elements from one point of `along` to the next."""
+        return self.points // self.axes[-1][1]
+
+    @property
+    def margin(self) -> int:
+        return self.unit - 1
+
+    @property
+    def needed(self) -> int:
+        """Elements of a row, its margin included."""
+        return self.points + self.margin
+
+    @property
+    def reach(self) -> int:
+        """Points beyond the tile in the direction of `along` that the margin takes."""
+        return -(-self.margin // self.inner)
+
+    @property
+    def late(self) -> Expr:
+        return sym(f"@late_{self.fast}")
+
+    @property
+    def end(self) -> Expr:
+        return sym(f"@end_{self.fast}")
+
+    def place(self, at: Mapping[str, Expr]) -> Expr:
+        """Place in the row of the point at in-tile coordinates `at`."""
+        place = ZERO
+        for axis, count in reversed(self.axes):
+            place = place * count + at[axis]
+        return place
+
+    def coordinates(self, place: Expr) -> dict[str, Expr]:
+        """In-tile coordinates of a place in the row, from the fastest axis on."""
+        found: dict[str, Expr] = {}
+        stride = 1
+        for axis, count in self.axes:
+            found[axis] = place // stride if axis == self.along else place // stride % count
+            stride *= count
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +163,8 @@ class Sweep:
     `digits`: values of `@thread_AXIS` as expressions of `@tid`. `coordinates`: in-tile coordinate of each axis of the
     box, over digits and steps. `limits`: must all hold for a thread to have a point (where the box does not divide
     among the threads). `linear`: values of `@item_AXIS`. `run`: the neighbours that one item covers, from `position` on
-    along the run; coordinates are those of the first, `lanes` those of neighbour `@lane`.
+    along the run; coordinates are those of the first, `lanes` those of neighbour `@lane`. `sectors`: the row that
+    begins and ends at sectors, `@item_AXIS` its places.
     """
 
     digits: tuple[tuple[str, Expr], ...]
@@ -99,6 +175,7 @@ class Sweep:
     run: Run | None = None
     position: Expr = ZERO
     lanes: tuple[tuple[str, Expr], ...] = ()
+    sectors: SectorRow | None = None
 
     def coordinate(self, axis: str) -> Expr:
         return dict(self.coordinates)[axis]
@@ -126,7 +203,7 @@ class Buffer:
 
     `axes`: (axis, extent) from slowest to fastest; the last one is the row. `pad`: unused elements after each row.
     `chunk`: elements that stay together (the widest access). `flat`: declared without rows, for a tile
-    that is walked as one linear run.
+    that is walked as one linear run. `sectors`: the row is that of an output, with its margin.
     """
 
     name: str
@@ -137,6 +214,7 @@ class Buffer:
     chunk: int
     swizzle: Swizzle | None
     flat: bool = False
+    sectors: SectorRow | None = None
 
     @property
     def pitch(self) -> int:
@@ -154,6 +232,11 @@ class Buffer:
     def bytes(self) -> int:
         return self.rows * self.pitch * self.dtype.size
 
+    @property
+    def coordinates(self) -> tuple[tuple[str, int], ...]:
+        """(axis, extent) of each axis that tells where an element lies."""
+        return self.axes if self.sectors is None else (*self.axes[:-1], *self.sectors.axes)
+
     def row(self, at: Mapping[str, Expr]) -> Expr:
         """Row number of the element at in-tile coordinates `at`."""
         number = Expr(())
@@ -163,7 +246,7 @@ class Buffer:
 
     def column(self, at: Mapping[str, Expr], whole: bool = False) -> Expr:
         """Place within the row, after the swizzle. `whole`: `at` is known to be the first element of a chunk."""
-        column = at[self.axes[-1][0]]
+        column = at[self.axes[-1][0]] if self.sectors is None else self.sectors.place(at)
         if self.swizzle is None:
             return column
         key = self.row(at) // (1 << self.swizzle.shift) % (self.swizzle.mask + 1)
@@ -363,6 +446,11 @@ class Plan:
     def scratch_in_order(self) -> tuple[Scratch, ...]:
         """As it lies in memory: what is zeroed comes first, so that one call clears it."""
         return tuple(sorted(self.scratch, key=lambda s: not s.zeroed))
+
+    @property
+    def sectors(self) -> SectorRow | None:
+        """The row whose tiles begin and end at sectors."""
+        return next((p.sweep.sectors for p in self.phases if isinstance(p, Compute)), None)
 
     @property
     def shared_bytes(self) -> int:

@@ -37,6 +37,8 @@ def place_rows(load: Load, compute: Sweep, box: StageBox, threads: int) -> Buffe
         case Placement.SWIZZLED:
             require_one_to_one(box, buffer)
             candidates = list(swizzles(buffer, box.width))
+        case Placement.BEST if box.sectors is not None:
+            candidates = [replace(buffer, pad=pad) for pad in range(4)]
         case Placement.BEST if box.run is not None and not box.run.single:
             return buffer  # a load goes on from row to row: rows stay end to end
         case Placement.BEST:
@@ -117,7 +119,9 @@ def _conflicts(buffer: Buffer, sweep: Sweep, width: int, threads: int) -> int:
 def _thread_address(buffer: Buffer, sweep: Sweep) -> Expr:
     digits = {f"@thread_{a}": e for a, e in sweep.digits}
     items = {f"@item_{a}": substitute(e, digits) for a, e in sweep.linear}
+    if sweep.sectors is not None:
+        items = {a: substitute(e, {f"@late_{sweep.sectors.fast}": 0}) for a, e in items.items()}
     at = {a: substitute(e, digits | items) for a, e in sweep.coordinates}
-    for axis, _ in buffer.axes:
+    for axis, _ in buffer.coordinates:
         at.setdefault(axis, Expr(()))
     return buffer.linear(at)

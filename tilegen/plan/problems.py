@@ -81,7 +81,7 @@ def too_much_shared(plan: Plan) -> Diagnostic:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why a tensor cannot be staged, and what is to be added to the advice to leave it."""
+    """Why something cannot be honoured, and what is to be added to the advice to leave it."""
 
     fact: str
     outlook: str = ""
@@ -161,6 +161,16 @@ def not_one_to_one(stage: Stage, buffer: Buffer) -> Diagnostic:
             f"use `{axis} = {power * buffer.chunk}` or `{axis} = {2 * power * buffer.chunk}` in `tile`, "
             f"or `stage {stage.tensor} pad {buffer.chunk}`",
         ),
+    )
+
+
+def no_whole_sectors(tensor: str, refusal: Refusal, span: Span | None) -> Diagnostic:
+    return Diagnostic(
+        "TG0622",
+        f"the rows of `{tensor}` in a tile cannot be made to begin and end at sectors",
+        span,
+        notes=(refusal.fact,),
+        helps=(f"{refusal.outlook}{', or ' if refusal.outlook else ''}leave `hint {tensor} sectors` out",),
     )
 
 

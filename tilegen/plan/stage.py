@@ -9,7 +9,7 @@ from tilegen.diagnostics import SpecError
 from tilegen.dtypes import DType, Struct
 from tilegen.nest.affine import Run, coefficient, contiguous_axis, memory_order, shortest_run, step_along
 from tilegen.nest.model import Access, Nest
-from tilegen.plan.model import FIELD, TileAxis
+from tilegen.plan.model import FIELD, SectorRow, TileAxis
 from tilegen.plan.problems import (
     Refusal,
     cannot_stage,
@@ -28,7 +28,8 @@ class StageBox:
 
     `order`: axes and extents of the box from the fastest in global memory on. `axes`: buffer axes, slowest first, the
     row last. `run`: the elements of one global load, None for single ones. `across`: see `plan.model.Load`.
-    `read_width`: elements per shared load. `chunk`: elements that must stay together.
+    `read_width`: elements per shared load. `chunk`: elements that must stay together. `sectors`: the row in which it is
+    kept, with its margin, where that is the row of an output.
     """
 
     tensor: str
@@ -42,6 +43,7 @@ class StageBox:
     read_width: int
     chunk: int
     stage: Stage
+    sectors: SectorRow | None = None
 
     @property
     def fast(self) -> str:
@@ -62,9 +64,14 @@ class StageBox:
 
 
 def box_of(
-    nest: Nest, schedule: Schedule, tiles: tuple[TileAxis, ...], stage: Stage, run: Run | None
+    nest: Nest,
+    schedule: Schedule,
+    tiles: tuple[TileAxis, ...],
+    stage: Stage,
+    run: Run | None,
+    row: SectorRow | None = None,
 ) -> StageBox:
-    """The box of one `stage` directive, for a computation that covers `run` at a time.
+    """The box of one `stage` directive, for a computation that covers `run` at a time, or goes along `row`.
 
     Raises TG0611 (a tensor that cannot be staged), TG0612 (a tile that does not hold whole vectors).
     """
@@ -73,7 +80,7 @@ def box_of(
     access = require_one_place(nest, stage, accesses)
     dtype = nest.pointer(access.pointer).dtype
     assert isinstance(dtype, DType)
-    extent = {t.axis: t.tile for t in tiles}
+    extent = {t.axis: t.tile + (row.reach if row is not None and t.axis == row.along else 0) for t in tiles}
     members = _members(nest, stage.tensor)
     order = tuple((a, extent[a]) for a in memory_order(nest, access) if extent[a] > 1)
     if members:
@@ -95,6 +102,10 @@ def box_of(
             read_width = shared_width
     if across is not None:
         require_whole_pieces(tiles, schedule, stage, inside[across[0]], across)
+    inner = row if row is not None and load_run is None and set(dict(row.axes)) <= inside.keys() else None
+    if inner is not None:
+        outside = (x for x in slow_first if x[0] not in dict(inner.axes))
+        slow_first = (*outside, (inner.fast, inner.needed))
     return StageBox(
         tensor=stage.tensor,
         pointers=pointers,
@@ -107,6 +118,7 @@ def box_of(
         read_width=read_width,
         chunk=max(across[1] if across else width, read_width),
         stage=stage,
+        sectors=inner,
     )
 
 

@@ -50,7 +50,7 @@ def distribute(box: Sequence[tuple[str, int]], threads: int, run: Run | None = N
             left = 1
             break
     if left > 1:
-        limits.append(Limit(TID, stride, box[0][0]))
+        limits.append(Limit(TID, expr(stride), box[0][0]))
     return _sweep(digits, loops, coordinates, limits, run, linear)
 
 
@@ -76,9 +76,11 @@ def distribute_as_written(
         base = thread_digit(axis) if width > 1 else expr(0)
         coordinates[axis] = base + _serial(axis, -(-count // width), loops) * width
         if count % width:
-            limits.append(Limit(coordinates[axis], count, axis, sure=count // width))
+            limits.append(Limit(coordinates[axis], expr(count), axis, sure=count // width))
     limits += [
-        Limit(thread_digit(axis), 1, axis) for axis, count in threads if count > 1 and axis not in coordinates
+        Limit(thread_digit(axis), expr(1), axis)
+        for axis, count in threads
+        if count > 1 and axis not in coordinates
     ]
     return _sweep(digits, loops, coordinates, limits, run)
 
@@ -131,7 +133,7 @@ def _linear(
     items_.append((name, _digit(name, digit) + _serial(name, -(-total // threads), loops, most) * threads))
     item = linear_item(name)
     if total % threads:
-        limits.append(Limit(item, total, name, sure=total // threads))
+        limits.append(Limit(item, expr(total), name, sure=total // threads))
     stride = 1
     for position, (axis, count) in enumerate(items):
         last = position == len(items) - 1

@@ -170,7 +170,7 @@ class ItemBody:
     def _inside(self, buffer: Buffer, access: Access, shift: Shift) -> dict[str, Expr]:
         """In-tile coordinates of a staged read."""
         at: dict[str, Expr] = {}
-        for axis, members in buffer.axes:
+        for axis, members in buffer.coordinates:
             if axis == FIELD:
                 at[axis] = expr(dict(access.address.terms).get((), 0) % members)
             else:

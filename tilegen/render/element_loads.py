@@ -82,7 +82,7 @@ def _read(c: CountScope, access: Access, address: Expr, dtype: DType, width: int
             return f"__ldcs({text})"
         case Hint.READONLY:
             return f"__ldg({text})"
-        case Hint.DEFAULT | Hint.EVICT_LAST:
+        case Hint.DEFAULT | Hint.EVICT_LAST | Hint.SECTORS:
             return f"*{text}"
 
 

@@ -97,6 +97,10 @@ def _attributes(plan: Plan) -> str:
         return f"__maxnreg__({plan.schedule.max_registers})"
     rows = plan.schedule.rows
     cluster = f"__cluster_dims__({rows.cluster}, 1, 1) " if rows is not None and rows.cluster > 1 else ""
+    if plan.sectors is not None and plan.schedule.min_blocks is None:
+        return (
+            f"__launch_bounds__({plan.threads})"  # more registers than ptxas chooses keep other blocks away
+        )
     # Without the second argument ptxas spills the register transposes it could keep.
     blocks = min(plan.schedule.min_blocks or 1, plan.target.max_threads_per_sm // plan.threads)
     return f"{cluster}__launch_bounds__({plan.threads}, {blocks})"
@@ -170,13 +174,19 @@ def _setup(scope: KernelScope) -> list[tuple[str, str]]:
     )
     if plan.schedule.bounds is Bounds.SPLIT:
         inside = [
-            f"{scope.symbol(f'@origin_{t.axis}')} + {scope.tile_constant(t.axis)} <= {index(t.extent)}"
+            f"{scope.symbol(f'@origin_{t.axis}')} + {_reached(scope, t.axis)} <= {index(t.extent)}"
             for t in plan.tiles
             if t.ragged
         ]
         interior = scope.interior
         lines.append((interior, f"const bool {interior} = {' && '.join(inside) or 'true'};"))
     return lines
+
+
+def _reached(scope: KernelScope, axis: str) -> str:
+    """Points along an axis that a tile reads."""
+    tile, row = scope.tile_constant(axis), scope.plan.sectors
+    return tile if row is None or axis != row.along else f"{tile} + {row.reach}"
 
 
 def _digits(
@@ -243,19 +253,35 @@ def _shared(scope: KernelScope) -> tuple[SharedView, ...]:
 def _shape(scope: KernelScope, buffer: Buffer) -> str:
     """The array dimensions of a buffer: rows, and elements from one row to the next."""
     if buffer.flat:
-        return (
-            "[" + " * ".join(str(n) if a == FIELD else scope.tile_constant(a) for a, n in buffer.axes) + "]"
-        )
-    rows = " * ".join(str(n) if a == FIELD else scope.tile_constant(a) for a, n in buffer.axes[:-1]) or "1"
-    axis, extent = buffer.axes[-1]
-    row = str(extent) if axis == FIELD else scope.tile_constant(axis)
-    return f"[{rows}][{row + f' + {buffer.pad}' if buffer.pad else row}]"
+        return "[" + _product([_extent_text(scope, *axis) for axis in buffer.axes]) + "]"
+    rows = _product([_extent_text(scope, *axis) for axis in buffer.axes[:-1]]) or "1"
+    row, extra = _extent_text(scope, *buffer.axes[-1]), buffer.pad
+    if buffer.sectors is not None:
+        row = _product([_extent_text(scope, *axis) for axis in reversed(buffer.sectors.axes)])
+        extra += buffer.sectors.margin
+    return f"[{rows}][{row + f' + {extra}' if extra else row}]"
+
+
+def _extent_text(scope: KernelScope, axis: str, extent: int) -> str:
+    """The extent of a buffer along an axis: the tile's, or some more."""
+    if axis == FIELD:
+        return str(extent)
+    more = extent - scope.plan.tile(axis).tile
+    return f"{scope.tile_constant(axis)} + {more}" if more else scope.tile_constant(axis)
+
+
+def _product(factors: list[str]) -> str:
+    return " * ".join(f"({f})" if "+" in f and len(factors) > 1 else f for f in factors)
 
 
 def _buffer_comment(scope: KernelScope, buffer: Buffer) -> str:
     row = buffer.axes[-1][0]
     along = "its members" if row == FIELD else scope.names.user(row)
+    if buffer.sectors is not None:
+        along = " and ".join(scope.names.user(a) for a, _ in reversed(buffer.sectors.axes))
     text = f"The block's part of {scope.tensor(buffer.name)}, rows along {along}"
+    if buffer.sectors is not None:
+        text += f" and {buffer.sectors.margin} elements beyond"
     if buffer.swizzle is not None:
         piece = f"chunks of {buffer.chunk}" if buffer.chunk > 1 else "elements"
         return f"{text}; the {piece} of a row are XOR-swizzled: accesses across rows meet different banks."
@@ -305,6 +331,8 @@ def _compute_comment(scope: KernelScope, compute: Compute) -> str:
         text += f", neighbouring threads along {scope.names.user(compute.sweep.digits[0][0])}"
     if compute.sweep.run is not None:
         text += f", {compute.sweep.run.width} elements per thread at a time"
+    if compute.sweep.sectors is not None:
+        text += "; a row begins and ends with a sector, where it is not the first or the last"
     return text + "."
 
 

@@ -21,7 +21,7 @@ grid blocks I"""
 # Helpers of templates/helpers.j2 and collectives.j2, which generated code calls by name.
 _HELPERS = """floor_div floor_mod float_floor_mod float_floor_div integer_power square absolute same sign maximum
 minimum clip is_nan is_inf sigmoid relu silu gelu gelu_float gelu_tanh inside edge wrap symmetric reflect
-load_streaming load_readonly evict_last bf16_lane store_streaming transpose_bytes byte_of add_at
+load_streaming load_readonly evict_last to_sector bf16_lane store_streaming transpose_bytes byte_of add_at
 Sum Product Maximum Minimum Any All Indexed FirstGreatest FirstLeast exchange across_lanes
 exchange_indexed NO_INDEX Divisor divisor quotient store_remote cluster_arrive cluster_wait
 from_lane from_below lanes_before look_back look_back_column PackedStates SeparateStates"""

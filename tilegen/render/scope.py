@@ -6,10 +6,22 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from tilegen.algebra import ANY, NON_NEGATIVE, Expr, Range, Sym, divisions, simplify, substitute, sym, symbols
+from tilegen.algebra import (
+    ANY,
+    NON_NEGATIVE,
+    ZERO,
+    Expr,
+    Range,
+    Sym,
+    divisions,
+    simplify,
+    substitute,
+    sym,
+    symbols,
+)
 from tilegen.dtypes import DType
 from tilegen.nest.model import stride_symbol
-from tilegen.plan.model import FIELD, Buffer, Plan, Sweep
+from tilegen.plan.model import FIELD, Buffer, Plan, SectorRow, Sweep
 from tilegen.render.c_index import IndexPrinter
 from tilegen.render.c_types import TypeNames, vector_name
 from tilegen.render.names import Names
@@ -125,9 +137,9 @@ class KernelScope:
         return name
 
     def hint(self, tensor: str) -> Hint:
-        """The hint of single loads and stores; `evict_last` is one of the pointer."""
+        """The hint of single loads and stores; `evict_last` is one of the pointer, `sectors` one of the tile."""
         hint = dict(self.plan.schedule.hints).get(tensor, Hint.DEFAULT)
-        return Hint.DEFAULT if hint is Hint.EVICT_LAST else hint
+        return Hint.DEFAULT if hint in (Hint.EVICT_LAST, Hint.SECTORS) else hint
 
     def evicted_last(self, tensor: str) -> bool:
         return (tensor, Hint.EVICT_LAST) in self.plan.schedule.hints
@@ -143,6 +155,8 @@ class KernelScope:
         if buffer.flat:
             return f"{self.buffer(buffer)}[{self.index(self.simpler(buffer.linear(at), ranges))}]"
         row, column = simplify(buffer.row(at), ranges), simplify(buffer.column(at, whole), ranges)
+        if buffer.sectors is not None:
+            column = self.simpler(column, ranges)
         return f"{self.buffer(buffer)}[{self.index(row)}][{self.index(column)}]"
 
     def place(self, pointer: str, address: Expr) -> str:
@@ -237,37 +251,43 @@ class KernelScope:
         guard = conjunction(conditions)
         text = "\n".join([guard, *body])
         coordinates = kept(self._coordinates(sweep, text, leave), text)
-        varying = {self.symbol(f"@step_{p.axis}") for p in sweep.loops}
-        fixed: list[str] = []
-        inside: list[str] = []
+        # The outermost loops are 1; what changes with none is 0, before all of them.
+        depth = {self.symbol(f"@step_{p.axis}"): n for n, p in enumerate(sweep.loops, 1)}
+        levels: list[list[str]] = [[] for _ in range(len(sweep.loops) + 1)]
         for name, definition in coordinates:
-            if any(re.search(rf"\b{re.escape(v)}\b", definition.split("=", 1)[1]) for v in varying):
-                varying.add(name)
-                inside.append(definition)
-            else:
-                fixed.append(definition)
+            used = re.findall(r"\w+", definition.split("=", 1)[1])
+            depth[name] = max((depth[word] for word in used if word in depth), default=0)
+            levels[depth[name]].append(definition)
         digits = [
             (self.symbol(f"@thread_{a}"), f"const int {self.symbol(f'@thread_{a}')} = {self.index(e)};")
             for a, e in sweep.digits
         ]
-        before = (*prune(digits, "\n".join([text, *fixed, *inside])), *fixed)
+        before = (
+            *prune(digits, "\n".join([text, *(line for level in levels for line in level)])),
+            *levels[0],
+        )
         loops = tuple(
             LoopView(
                 self.symbol(f"@step_{p.axis}"),
                 p.trip,
                 "#pragma unroll" if p.unroll is None else f"#pragma unroll {p.unroll}",
+                tuple(level),
             )
-            for p in sweep.loops
+            for p, level in zip(sweep.loops, levels[1:], strict=True)
         )
-        return SweepView(before, loops, tuple(inside), guard, tuple(body))
+        return SweepView(before, loops, guard, tuple(body))
 
     def _coordinates(self, sweep: Sweep, text: str, leave: str | None) -> list[tuple[str, str]]:
         """(name, definition) of in-tile and global coordinates."""
         lines = []
-        for axis, value in sweep.linear:
-            item = self.symbol(f"@item_{axis}")
-            lines.append((item, f"const int {item} = {self.index(value)};"))
-        for axis, value in sweep.coordinates:
+        row = sweep.sectors
+        of_row = [] if row is None else [a for a, _ in row.axes]
+        items = [(self.symbol(f"@item_{a}"), self.index(e), a) for a, e in sweep.linear]
+        lines += [(item, f"const int {item} = {text};") for item, text, a in items if a not in of_row]
+        for axis, value in sorted(sweep.coordinates, key=lambda c: c[0] in of_row):
+            if row is not None and axis == row.fast:
+                lines += self._sectors(row)
+                lines += [(item, f"const int {item} = {text};") for item, text, a in items if a in of_row]
             inside = self.inside(sweep, axis)
             name = self.symbol(FIELD if axis == FIELD else f"@tile_{axis}")
             named = inside != value
@@ -284,6 +304,21 @@ class KernelScope:
         ]
         return lines
 
+    def _sectors(self, row: SectorRow) -> list[tuple[str, str]]:
+        """(name, definition) of where a row begins and ends, in whole sectors."""
+        self.file.helpers.add("to_sector")
+        start = {
+            a: sym(f"@origin_{a}") if a == row.along and not self._whole(a) else ZERO for a, _ in row.axes
+        }
+        first = substitute(row.address, start)
+        late, end = self.symbol(f"@late_{row.fast}"), self.symbol(f"@end_{row.fast}")
+        inside = f"{self.symbol(f'@origin_{row.along}')} > 0"
+        behind = f"{self.place(row.pointer, first)} + {row.points}"
+        return [
+            (late, f"const int {late} = {inside} ? to_sector({self.place(row.pointer, first)}) : 0;"),
+            (end, f"const int {end} = {row.points} + to_sector({behind});"),
+        ]
+
     def coordinate(self, axis: str, inside: Expr) -> tuple[str, str]:
         """The global coordinate of an axis at an in-tile coordinate."""
         name, start = self.names.user(axis), self.symbol(f"@origin_{axis}")
@@ -294,8 +329,13 @@ class KernelScope:
         """Conditions of threads that have a point at all; in a loop that is written out, of the steps that may not."""
         written_out = {loop.axis for loop in sweep.loops if loop.unroll is None}
         texts = []
+        at = {f"@tile_{a}": self.inside(sweep, a) for a, _ in sweep.coordinates}
         for limit in sweep.limits:
-            text = f"{self.index(limit.value, 1)} < {limit.bound}"
+            value = self.index(substitute(limit.value, at), 1)
+            text = f"{value} < {self.index(limit.bound, 1)}"
+            if limit.further is not None:
+                first, count, bound = limit.further
+                text += f" || ({self.index(substitute(first, at), 1)} < {count} && {value} < {bound})"
             if limit.sure and limit.axis in written_out:
                 text = f"{self.symbol(f'@step_{limit.axis}')} < {limit.sure} || {text}"
             texts.append(text)

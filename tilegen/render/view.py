@@ -10,25 +10,27 @@ from tilegen.render.histogram_views import ClearView, CountView, TotalView, Writ
 
 @dataclass(frozen=True, slots=True)
 class LoopView:
+    """A serial loop. `inside`: definitions that change with it, and with no loop inside it."""
+
     variable: str
     trip: int
     pragma: str
+    inside: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class SweepView:
-    """A loop nest of one phase: `before` and `inside` are definitions, `guard` a condition or empty."""
+    """A loop nest of one phase: `before` are definitions, `guard` is a condition or empty."""
 
     before: tuple[str, ...]
     loops: tuple[LoopView, ...]
-    inside: tuple[str, ...]
     guard: str
     body: tuple[str, ...]
 
     @property
     def texts(self) -> tuple[str, ...]:
         """All code of it, to see what names it uses."""
-        return (*self.before, *self.inside, self.guard, *self.body)
+        return (*self.before, *(line for loop in self.loops for line in loop.inside), self.guard, *self.body)
 
 
 @dataclass(frozen=True, slots=True)

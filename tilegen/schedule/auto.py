@@ -4,13 +4,15 @@ the sizes. `candidates` lists what is worth considering, best first; nothing her
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from math import prod
 
 from tilegen.algebra import Expr, evaluate, symbols
 from tilegen.dtypes import Struct
-from tilegen.nest.affine import coefficient, contiguous_axis, memory_order, shortest_run, step_along
+from tilegen.nest.affine import Run, coefficient, contiguous_axis, memory_order, shortest_run, step_along
 from tilegen.nest.model import Access, Nest
+from tilegen.nest.output_rows import OutputRow, output_row
 from tilegen.schedule.model import Placement, Schedule, Stage
 from tilegen.schedule.tiles import (
     PREDICATED_STEPS,
@@ -22,7 +24,7 @@ from tilegen.schedule.tiles import (
     packed_tiles,
     tile_cost,
 )
-from tilegen.spec import Bounds, Kernel, Read, Where, walk
+from tilegen.spec import Bounds, Hint, Kernel, Read, Where, walk
 from tilegen.target import Target
 
 _VECTOR_BYTES = 16
@@ -40,6 +42,9 @@ _ROW_BYTES = 256
 # The most that a tile over short axes holds is a square of this side; the last blocks of few large ones run alone.
 _PACKED_SIDE = 128
 _PACKED_BLOCKS_PER_SM = 16
+# Where the rows of a tile begin and end at sectors: rows of a square one, bytes of one over short axes, and which part
+# of a row may be read twice for that, along one axis and along several.
+_SECTOR_ROWS, _SECTOR_TILE, _MARGIN, _MARGIN_PACKED = 64, 49152, 4, 8
 # How much more a tile may move that is loaded in few steps.
 _LITTLE = 1.05
 
@@ -61,7 +66,8 @@ def expected_share(nest: Nest, schedule: Schedule, target: Target, sizes: Mappin
     orders = (chooser.known_axes(loads[0]), chooser.known_axes(chooser.output))
     points = prod(tile.values())
     ideal = 2 * (1 + SMALL)
-    return min(1.0, ideal / tile_cost(tile, extents, orders, chooser.size(loads[0]), points))
+    margin = chooser.margin(tile) if Hint.SECTORS in dict(schedule.hints).values() else 0
+    return min(1.0, ideal / tile_cost(tile, extents, orders, chooser.size(loads[0]), points, margin))
 
 
 def short_sizes(kernel: Kernel, sizes: Mapping[str, int]) -> dict[str, int]:
@@ -81,7 +87,7 @@ def candidates(nest: Nest, target: Target, sizes: Mapping[str, int] | None = Non
     yield chooser.direct()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Chooser:
     nest: Nest
     target: Target
@@ -90,6 +96,15 @@ class _Chooser:
     @property
     def output(self) -> Access:
         return self.nest.stores[0].access
+
+    @cached_property
+    def _widths_of_rows(self) -> dict[tuple[tuple[str, int], ...], int]:
+        """The vectors of rows of the output that were asked for before."""
+        return {}
+
+    @cached_property
+    def output_row(self) -> OutputRow | str:
+        return output_row(self.nest, self.tensor(self.output))
 
     @property
     def row(self) -> str:
@@ -217,7 +232,55 @@ class _Chooser:
             if tile.get(self.row, 1) % out or tile[fast] % load:
                 out = min(out, _GATHERED)
             widths = {self.tensor(a): out for a in stores} | dict.fromkeys(loads, load)
-            yield self._schedule(tile, widths, tuple(loads), split=out == load == 1)
+            chosen = self._schedule(tile, widths, tuple(loads), split=out == load == 1)
+            if self._writes_sectors(tile, None if load == 1 else fast):
+                chosen = replace(chosen, hints=((self.tensor(self.output), Hint.SECTORS),))
+            yield chosen
+
+    def _writes_sectors(self, tile: Mapping[str, int], loaded: str | None) -> bool:
+        """Whether rows of the output in this tile, where they are written in single elements, should begin and end at
+        sectors. `loaded`: the axis along which vectors are loaded."""
+        row = self.output_row
+        run = row if isinstance(row, str) else row.within(tile)
+        if isinstance(run, str) or loaded in dict(run.axes):
+            return False
+        if any(self.extent(a.name) is None for a in self.nest.axes):
+            return self._spare(run) > 0  # for the variant without vectors
+        return self.margin(tile) > 0 and self._go_round(tile)
+
+    def margin(self, tile: Mapping[str, int]) -> int:
+        """Elements that a row of the output needs beyond the tile to begin and end at sectors; 0 where tiles do not
+        share its sectors, it is written in vectors, or it is too short or all of the tile."""
+        row = self.output_row
+        run = row if isinstance(row, str) else row.within(tile)
+        if isinstance(run, str) or run.points == prod(tile.values()):
+            return 0
+        if run.axes not in self._widths_of_rows:
+            self._widths_of_rows[run.axes] = self.width(self._along_row(), tile)
+        if self._widths_of_rows[run.axes] > 1:
+            return 0
+        return self._spare(run)
+
+    def _spare(self, run: Run) -> int:
+        """The margin of a row, 0 where it is too short for one."""
+        most = run.points // (_MARGIN if run.single else _MARGIN_PACKED)
+        return run.width - 1 if run.width - 1 <= most else 0
+
+    def _in_sectors(self, fast: str, side: int) -> dict[str, int] | None:
+        """The tile of single elements whose rows of the output begin and end at sectors, if there is one."""
+        rows = _SECTOR_ROWS if side == self._whole_side() else side
+        extents = {a: self.extent(a) or 1 for a in (fast, self.row)}
+        tile = {fast: _share(extents[fast], rows), self.row: _share(extents[self.row], side)}
+        return tile if self._go_round(tile) and self.margin(tile) else None
+
+    def _whole_side(self) -> int:
+        """The side of a tile of single elements where there are blocks enough."""
+        return min(_PACKED_SIDE, _ROW_BYTES // self.size(self.output))
+
+    def _go_round(self, tile: Mapping[str, int]) -> bool:
+        """Whether there are enough blocks for every multiprocessor."""
+        blocks = prod(-(-(self.extent(a.name) or 1) // tile.get(a.name, 1)) for a in self.nest.axes)
+        return blocks >= _BLOCKS_PER_SM * (self.target.sm_count or 1)
 
     def _packed(self, fast: str) -> bool:
         """Whether a side of the tile is a short axis, which it then holds whole."""
@@ -263,13 +326,19 @@ class _Chooser:
         if 1 in widths or min(sizes[fast], sizes[self.row]) < 2 * side:
             side = min(side, _PACKED_SIDE)
         points, most = side * side, side * side * 5 // 4
+        if widths[1] == 1 and not self._packed(fast):
+            whole = self._in_sectors(fast, side)
+            if whole is not None:
+                yield whole
         if self.size(load) == 4 and max(widths) == 1:
             points = most = side * side * 2
 
         def cost(tile: Mapping[str, int]) -> float:
-            return tile_cost(tile, sizes, orders, self.size(load), points)
+            return tile_cost(tile, sizes, orders, self.size(load), points, self.margin(tile))
 
-        ranked = sorted(packed_tiles(sizes, orders, most), key=cost)
+        larger = _SECTOR_TILE // self.size(load) * side * side // self._whole_side() ** 2
+        tiles = packed_tiles(sizes, orders, most, larger)
+        ranked = sorted((t for t in tiles if prod(t.values()) <= most or self.margin(t)), key=cost)
         refined = sorted(
             ranked[:_REFINED], key=lambda tile: self._refined_cost(tile, sizes, orders, load, side)
         )
@@ -286,7 +355,7 @@ class _Chooser:
     ) -> Iterator[dict[str, int]]:
         """Instead of a large tile of single elements over a short axis, one that is loaded in few steps, if there is
         one that moves little more."""
-        most = PREDICATED_STEPS * PREDICATED_THREADS
+        most = PREDICATED_STEPS * PREDICATED_THREADS * (2 if self.margin(best) else 1)
         axes = (contiguous_axis(self.nest, load), self.row)
         if not any(a is not None and sizes[a] <= SHORT for a in axes) or prod(best.values()) <= most:
             return
@@ -297,7 +366,11 @@ class _Chooser:
             return tile_cost(tile, sizes, orders, self.size(load), prod(tile.values()))
 
         few = min((t for t in ranked if prod(t.values()) <= most), key=cost, default=None)
-        if few is not None and cost(few) <= _LITTLE * cost(best):
+        if (
+            few is not None
+            and cost(few) <= _LITTLE * cost(best)
+            and (self.margin(few) or not self.margin(best))
+        ):
             yield few
 
     def known_axes(self, access: Access) -> tuple[str, ...]:
@@ -348,6 +421,11 @@ class _Chooser:
             stages=tuple(Stage(t, Placement.BEST, 0) for t in stages),
             vector_of=tuple((t, w) for t, w in widths.items() if w > 1),
         )
+
+
+def _share(extent: int, most: int) -> int:
+    """About `most` of an axis: where few tiles share it, as much for each."""
+    return most if extent >= 8 * most else -(-extent // max(1, round(extent / most)))
 
 
 def _conditional_tensors(nest: Nest) -> set[str]:

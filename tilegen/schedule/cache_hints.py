@@ -25,7 +25,7 @@ def with_cache_hints(
     if not known or sum(_bytes(t, sizes) for t in tensors) < 2 * target.l2_bytes:
         return schedule
     inputs = (t.name for t in tensors if t.role is Role.IN)
-    return replace(schedule, hints=tuple((name, Hint.EVICT_LAST) for name in inputs))
+    return replace(schedule, hints=(*schedule.hints, *((name, Hint.EVICT_LAST) for name in inputs)))
 
 
 def _bytes(tensor: Tensor, sizes: Mapping[str, int]) -> int:

@@ -13,14 +13,17 @@ SMALL = 0.05
 # far as each has a predicate register to itself, 6 of the 7; blocks larger than that leave too few on a multiprocessor.
 PREDICATED_STEPS, PREDICATED_THREADS = 6, 384
 _SECTOR = 32
+# What lanes cost that have no element, where a warp takes a row.
+_WARP, _IDLE = 32, 0.1
 # How many axes a tile may cover.
 _PACKED_AXES = 5
 
 
 def packed_tiles(
-    extents: Mapping[str, int], orders: Sequence[Sequence[str]], points: int
+    extents: Mapping[str, int], orders: Sequence[Sequence[str]], points: int, larger: int = 0
 ) -> list[dict[str, int]]:
-    """Tiles of at most `points` points over the fastest axes of each order (first: the load's, last: the store's)."""
+    """Tiles of at most `points` points, or `larger`, over the axes of each order (first: the load's, last: the store's)
+    that so many points take, the fastest ones."""
     axes: dict[str, None] = {}
     for order in orders:
         run = 1
@@ -29,11 +32,13 @@ def packed_tiles(
             run *= extents[axis]
             if run >= points:
                 break
+    points = max(points, larger)
     tiles: list[dict[str, int]] = [{}]
     for axis in list(axes)[:_PACKED_AXES]:
         extent = extents[axis]
         choices = {aligned(even(extent, 2**k), extent) for k in range(points.bit_length())}
-        choices |= {1, min(extent, points)} | {n for n in range(2, min(extent, SHORT) + 1) if extent % n == 0}
+        choices |= {1, min(extent, 3), min(extent, points)}
+        choices |= {n for n in range(2, min(extent, SHORT) + 1) if extent % n == 0}
         tiles = [t | {axis: n} for t in tiles for n in sorted(choices) if prod(t.values()) * n <= points]
     return tiles
 
@@ -44,14 +49,17 @@ def tile_cost(
     orders: Sequence[Sequence[str]],
     size: int,
     points: int,
+    margin: int = 0,
 ) -> float:
     """Bytes that move per byte asked for, more for short rows and small tiles.
 
     A row of a tile that starts anywhere costs the sectors at its ends; tiles that hang over the edge do nothing there;
-    rows shorter than a warp's 128 bytes and tiles of few points cost instructions and barriers.
+    rows shorter than a warp's 128 bytes and tiles of few points cost instructions and barriers. `margin`: what is
+    written begins and ends at sectors, for so many elements more that are read per row.
     """
     cost = 0.0
-    for order in orders:
+    again = 1.0
+    for order in reversed(orders):
         row, pitch = 1, 1
         for axis in order:
             row *= tile.get(axis, 1)
@@ -61,7 +69,13 @@ def tile_cost(
         row_bytes = row * size
         ends = 0 if row_bytes % _SECTOR == 0 and pitch * size % _SECTOR == 0 else _SECTOR
         weight = 1 if order is orders[0] else 1.25  # sectors written in part cost more than those read
-        cost += weight * ends / row_bytes + 1 + 0.05 * max(0.0, 128 / row_bytes - 1) + 1e-3 * 128 / row_bytes
+        if margin and order is not orders[0]:
+            again, ends = 1 + margin / row, 0
+        if margin:
+            lanes = -(-row // _WARP) * _WARP
+            cost += _IDLE * (lanes / row - 1)
+        moved = (weight * ends / row_bytes + 1) * (again if order is orders[0] else 1)
+        cost += moved + 0.05 * max(0.0, 128 / row_bytes - 1) + 1e-3 * 128 / row_bytes
     overhang = prod(-(-extents[a] // n) * n / max(1, extents[a]) for a, n in tile.items())
     return cost * overhang * (1 + SMALL * points / prod(tile.values()))
 

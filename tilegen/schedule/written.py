@@ -148,6 +148,9 @@ def written_at(spec: ScheduleSpec) -> tuple[tuple[str, str | None, Span], ...]:
                 names: list[str | None] = [axis for axis, _ in directive.axes]
             case VectorDirective():
                 names = [tensor for tensor, _ in directive.widths]
+            case HintDirective():
+                found.append((word, directive.tensor, directive.span))
+                continue
             case _:
                 continue
         found += [(word, n, s) for n, s in zip(names, directive.spans, strict=False) if n is not None]

@@ -97,7 +97,7 @@ def _scanning(scan: Scan, inside: dict[str, int]) -> int | None:
 def _swept(plan: Plan, inside: dict[str, int]) -> int | None:
     """By the sweep of the compute phase."""
     compute = next((p for p in plan.phases if isinstance(p, Compute)), None)
-    if compute is None:
+    if compute is None or compute.sweep.sectors is not None:  # where a sector begins, only a launch knows
         return None
     sweep = compute.sweep
     shape = [
@@ -122,6 +122,6 @@ def _swept(plan: Plan, inside: dict[str, int]) -> int | None:
     for axis, coordinate in {**dict(sweep.coordinates), **dict(sweep.lanes)}.items():
         covered = covered & (evaluate(coordinate, values) == inside.get(axis, 0))
     for limit in sweep.limits:
-        covered = covered & (evaluate(limit.value, values) < limit.bound)
+        covered = covered & (evaluate(limit.value, values) < evaluate(limit.bound, values))
     found = np.argwhere(np.broadcast_to(np.asarray(covered), shape))
     return int(found[0][0]) if len(found) else None

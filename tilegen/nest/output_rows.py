@@ -1,0 +1,59 @@
+"""The rows of an output that lie in one tile, and the sectors of memory that they are written in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tilegen.algebra import ONE
+from tilegen.dtypes import DType
+from tilegen.nest.affine import Run, coefficient, memory_order
+from tilegen.nest.model import Nest
+
+SECTOR_BYTES = 32
+
+
+@dataclass(frozen=True, slots=True)
+class OutputRow:
+    """What of an output lies end to end in memory. `axes`: (axis, extent) from the fastest on, None for an extent that
+    only a launch knows, which ends it. `unit`: elements of a sector."""
+
+    axes: tuple[tuple[str, int | None], ...]
+    unit: int
+
+    def within(self, tile: Mapping[str, int]) -> Run | str:
+        """The part in a tile of these points (1 where an axis is not named), its width the elements of a sector; or why
+        no two tiles share such a row."""
+        held: list[tuple[str, int]] = []
+        for axis, extent in self.axes:
+            held.append((axis, tile.get(axis, 1)))
+            if held[-1][1] != extent:
+                return Run(tuple(held), self.unit) if held[-1][1] > 1 else _SHORT
+        return (
+            f"the tile holds all of `{held[-1][0]}`, so no row of it goes on in another" if held else _SHORT
+        )
+
+
+_SHORT = "the tile holds no row of it of more than one element, or one that ends with the tile"
+
+
+def output_row(nest: Nest, tensor: str) -> OutputRow | str:
+    """The rows of output `tensor`, or why it has none that could begin and end at sectors."""
+    accesses = {s.access for s in nest.stores if nest.pointer(s.access.pointer).tensor == tensor}
+    if len(accesses) != 1 or len(nest.stores) != 1:
+        return "the kernel writes more than this one tensor, or its members one by one"
+    (access,) = accesses
+    dtype = nest.pointer(access.pointer).dtype
+    if access.member is not None or not isinstance(dtype, DType) or SECTOR_BYTES % dtype.size:
+        return "its elements are structs, and a sector may hold a part of one"
+    axes: list[tuple[str, int | None]] = []
+    points = ONE
+    for axis in memory_order(nest, access):
+        if coefficient(access, axis) != points:
+            break
+        extent = nest.axis(axis).extent
+        axes.append((axis, extent.constant))
+        points = points * extent
+        if extent.constant is None:
+            break
+    return OutputRow(tuple(axes), SECTOR_BYTES // dtype.size)
