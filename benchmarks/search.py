@@ -39,7 +39,7 @@ from tilegen.schedule.auto import auto_schedule, short_sizes
 from tilegen.schedule.cache_hints import with_cache_hints
 from tilegen.schedule.model import Placement, Schedule, Stage
 from tilegen.schedule.tiles import packed_tiles, tile_cost
-from tilegen.spec import Bounds
+from tilegen.spec import Bounds, Hint
 from tilegen.target import Target, target
 from tilegen.toolchain import CompileError, compile_source
 
@@ -86,7 +86,7 @@ def program_of(nest: Nest, schedule: Schedule, architecture: Target) -> Program:
 
 
 def combinations(row: Row, nest: Nest, auto: Schedule, tiles: int) -> Iterator[Schedule]:
-    """The first round: tiles by threads by widths by bounds."""
+    """The first round: tiles by threads by widths by bounds, with whole sectors and without where `auto` has them."""
     tensors = [t.name for t in nest.kernel.tensors]
     widest = 16 // row.element_size
     if auto.vector_of:
@@ -95,9 +95,10 @@ def combinations(row: Row, nest: Nest, auto: Schedule, tiles: int) -> Iterator[S
         widths = [(), tuple((t, widest) for t in tensors)]
     bounds = sorted((Bounds.GUARD, Bounds.SPLIT), key=lambda b: b is not auto.bounds)
     some = list(tiles_of(row, nest, auto, tiles))
-    for width, bound, tile, threads in product(widths, bounds, some, (None, *_THREADS)):
+    hints = dict.fromkeys((auto.hints, tuple(h for h in auto.hints if h[1] is not Hint.SECTORS)))
+    for width, bound, tile, threads, hint in product(widths, bounds, some, (None, *_THREADS), hints):
         vectors = tuple((t, w) for t, w in width if w > 1)
-        yield replace(auto, tile=tile, thread_count=threads, vector_of=vectors, bounds=bound)
+        yield replace(auto, tile=tile, thread_count=threads, vector_of=vectors, bounds=bound, hints=hint)
 
 
 def tiles_of(row: Row, nest: Nest, auto: Schedule, count: int) -> Iterator[tuple[tuple[str, int], ...]]:
@@ -144,6 +145,10 @@ def neighbours(nest: Nest, best: Schedule) -> Iterator[Schedule]:
         narrow = tuple((t, w // divisor) for t, w in best.vector_of if w // divisor > 1)
         yield replace(best, vector_of=narrow)
     yield replace(best, hints=())
+    output = nest.pointer(nest.stores[0].access.pointer).tensor
+    without = tuple(h for h in best.hints if h[1] is not Hint.SECTORS)
+    yield replace(best, hints=(*without, (output, Hint.SECTORS)))
+    yield replace(best, hints=without)
     for blocks in (2, 3, 4, 6, 8):
         yield replace(best, min_blocks=blocks)
     for threads in (64, 96, 192, 320, 384, 1024):

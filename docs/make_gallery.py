@@ -31,6 +31,7 @@ PATTERNS: dict[str, tuple[str, str]] = {
         "The ladder: reading rows, writing rows, tile, padded tile, vectors with a swizzle.",
     ),
     "transpose_types": ("11", "16-byte transposes of 1, 2, 8 and 16-byte elements."),
+    "transpose_odd": ("12", "Odd sides: tiles whose rows end where a sector does."),
     "bounds": ("12", "Ragged edges: guards, split, exact; block order and index types."),
     "shared_banks": ("13", "Strides through shared memory for 4, 8 and 16-byte elements; a broadcast."),
     "readonly": ("17", "Cache hints as a family of schedules."),

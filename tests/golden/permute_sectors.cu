@@ -39,7 +39,7 @@ static __global__ void __launch_bounds__(352) permute_s(
     const index_t a = static_cast<index_t>(blockIdx.x / tiles_d);
     const bool interior = d0 + TILE_D + 1 <= 65;
 
-    // Load the tile of x, coalesced along e.
+    // Load the tile of x, coalesced along e; a warp takes a row.
     if (interior) {
         const int thread_e = thread % 32;
         const int thread_b = thread / 32;
@@ -79,7 +79,8 @@ static __global__ void __launch_bounds__(352) permute_s(
 
     __syncthreads();
 
-    // Write y, neighbouring threads along b; a row begins and ends with a sector, where it is not the first or the last.
+    // Write y, a warp per row: from the first sector of 32 bytes that begins in the tile to the first that
+    // begins behind it, so that no two blocks write parts of one.
     if (interior) {
         const int thread_b = thread % 32;
         const int thread_e = thread / 32;

@@ -164,7 +164,7 @@ class Sweep:
     box, over digits and steps. `limits`: must all hold for a thread to have a point (where the box does not divide
     among the threads). `linear`: values of `@item_AXIS`. `run`: the neighbours that one item covers, from `position` on
     along the run; coordinates are those of the first, `lanes` those of neighbour `@lane`. `sectors`: the row that
-    begins and ends at sectors, `@item_AXIS` its places.
+    begins and ends at sectors, `@item_AXIS` its places. `by_rows`: a warp takes a row at a time.
     """
 
     digits: tuple[tuple[str, Expr], ...]
@@ -176,6 +176,7 @@ class Sweep:
     position: Expr = ZERO
     lanes: tuple[tuple[str, Expr], ...] = ()
     sectors: SectorRow | None = None
+    by_rows: bool = False
 
     def coordinate(self, axis: str) -> Expr:
         return dict(self.coordinates)[axis]

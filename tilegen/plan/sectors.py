@@ -111,6 +111,7 @@ def along_rows(
         limits=tuple(limits),
         linear=tuple(linear),
         sectors=sectors,
+        by_rows=True,
     )
     if reaching is None:
         return sweep

@@ -307,7 +307,7 @@ def _phase(scope: KernelScope, phase: Phase) -> PhaseView:
         case Compute():
             free = view_compute(scope, phase, False) if split and phase.guards else None
             return SweepPhaseView(
-                (_compute_comment(scope, phase),), view_compute(scope, phase, True), free, scope.interior
+                _compute_comment(scope, phase), view_compute(scope, phase, True), free, scope.interior
             )
         case _:
             raise AssertionError("a nest of the map family has tiles only")
@@ -319,21 +319,26 @@ def _load_comment(scope: KernelScope, load: Load) -> str:
     text = f"Load the tile of {scope.tensor(load.buffer.tensor)}, coalesced along {along}"
     if load.width > 1:
         text += f", {load.width} elements at a time"
+    if load.sweep.by_rows:
+        text += "; a warp takes a row"
     if load.across is not None:
         text += f"; blocks of {load.across[1]} x {load.width} are transposed in registers"
     return text + "."
 
 
-def _compute_comment(scope: KernelScope, compute: Compute) -> str:
+def _compute_comment(scope: KernelScope, compute: Compute) -> tuple[str, ...]:
     outputs = ", ".join(dict.fromkeys(scope.pointer(s.access.pointer) for s in compute.stores))
     text = f"Write {outputs}"
+    if compute.sweep.sectors is not None:
+        return (
+            f"{text}, a warp per row: from the first sector of 32 bytes that begins in the tile to the first that",
+            "begins behind it, so that no two blocks write parts of one.",
+        )
     if compute.sweep.digits:
         text += f", neighbouring threads along {scope.names.user(compute.sweep.digits[0][0])}"
     if compute.sweep.run is not None:
         text += f", {compute.sweep.run.width} elements per thread at a time"
-    if compute.sweep.sectors is not None:
-        text += "; a row begins and ends with a sector, where it is not the first or the last"
-    return text + "."
+    return (text + ".",)
 
 
 def arithmetic_floats(plan: Plan) -> frozenset[DType]:

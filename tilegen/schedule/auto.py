@@ -42,9 +42,9 @@ _ROW_BYTES = 256
 # The most that a tile over short axes holds is a square of this side; the last blocks of few large ones run alone.
 _PACKED_SIDE = 128
 _PACKED_BLOCKS_PER_SM = 16
-# Where the rows of a tile begin and end at sectors: rows of a square one, bytes of one over short axes, and which part
-# of a row may be read twice for that, along one axis and along several.
-_SECTOR_ROWS, _SECTOR_TILE, _MARGIN, _MARGIN_PACKED = 64, 49152, 4, 8
+# Where the rows of a tile begin and end at sectors: rows of a square one, points and bytes of one over short axes, and
+# which part of a row may be read twice for that, along one axis and along several.
+_SECTOR_ROWS, _SECTOR_POINTS, _SECTOR_TILE, _MARGIN, _MARGIN_PACKED = 64, 12288, 49152, 4, 8
 # How much more a tile may move that is loaded in few steps.
 _LITTLE = 1.05
 
@@ -262,8 +262,8 @@ class _Chooser:
         return self._spare(run)
 
     def _spare(self, run: Run) -> int:
-        """The margin of a row, 0 where it is too short for one."""
-        most = run.points // (_MARGIN if run.single else _MARGIN_PACKED)
+        """The margin of a row, 0 where it is too short for one, or for a warp."""
+        most = run.points // (_MARGIN if run.single else _MARGIN_PACKED) if run.points >= 32 else 0
         return run.width - 1 if run.width - 1 <= most else 0
 
     def _in_sectors(self, fast: str, side: int) -> dict[str, int] | None:
@@ -336,7 +336,7 @@ class _Chooser:
         def cost(tile: Mapping[str, int]) -> float:
             return tile_cost(tile, sizes, orders, self.size(load), points, self.margin(tile))
 
-        larger = _SECTOR_TILE // self.size(load) * side * side // self._whole_side() ** 2
+        larger = min(_SECTOR_POINTS, _SECTOR_TILE // self.size(load)) * side * side // self._whole_side() ** 2
         tiles = packed_tiles(sizes, orders, most, larger)
         ranked = sorted((t for t in tiles if prod(t.values()) <= most or self.margin(t)), key=cost)
         refined = sorted(
