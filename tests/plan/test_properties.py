@@ -112,7 +112,9 @@ def schedules(
     match draw(st.integers(0, 5)):
         case 0:
             found.append(f"hint {draw(st.sampled_from(tensors))} streaming")
-        case 1 | 2 if "b" in tensors:
+        case 1 | 2 | 3 if (
+            "d" not in tensors and any(f.startswith("stage") for f in found) and "threads" not in str(found)
+        ):
             found.append("hint b sectors")
     return "; ".join(draw(st.permutations(found)))
 

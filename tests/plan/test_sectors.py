@@ -181,3 +181,59 @@ def test_it_is_a_hint_for_what_is_written() -> None:
         check(parse(source_from_text(spec(*CASES[0][:4]).replace("hint y", "hint x"))))
     (found,) = caught.value.diagnostics
     assert found.code == "TG0528" and found.message == "`x` is only read, and `sectors` is a hint for writes"
+
+
+def drawn(seed: int) -> tuple[str, dict[str, int], tuple[int, ...], tuple[int, ...], str]:
+    """A permutation, its tile with the fastest axes of the output whole and a part of the next: the spec, sizes of
+    a launch, extents, order, type."""
+    rng = np.random.default_rng(seed)
+    pick = lambda *choices: choices[rng.integers(len(choices))]  # noqa: E731
+    extents: list[int] = []
+    for _ in range(rng.integers(2, 6)):
+        fitting = [e for e in (2, 3, 5, 7, 8, 11, 16, 31, 33, 40, 65) if prod(extents) * e <= 8000]
+        extents.append(int(rng.choice(fitting or [2])))
+    order = tuple(int(n) for n in rng.permutation(len(extents)))
+    axes = "abcde"[: len(extents)]
+    held = int(rng.integers(0, len(extents) - 1))
+    while extents[order[-1 - held]] < 3:
+        extents[order[-1 - held]] = 9
+    whole, along = [order[-1 - n] for n in range(held)], order[-1 - held]
+    tile = {n: extents[n] for n in whole} | {along: int(rng.integers(2, extents[along]))}
+    others = [n for n in order if n not in tile]
+    for n in rng.permutation(others)[: rng.integers(1, 3)]:
+        tile[int(n)] = int(min(extents[n], max(2, rng.integers(2, 40)), max(2, 4096 // prod(tile.values()))))
+    fixed = {n for n in range(len(extents)) if n in whole or rng.integers(2)}
+    name = [str(e) if n in fixed else f"N{axes[n]}" for n, e in enumerate(extents)]
+    dtype = str(rng.choice(["f32", "f32", "u8", "f16", "f64", "c64"]))
+    layout = pick("", "", " offset 3", " align 16B") if len(extents) > 1 else ""
+    directives = [
+        "tile " + ", ".join(f"{axes[n]} = {t}" for n, t in tile.items()),
+        "stage x" + pick("", "", " pad 1", " pad 3"),
+        "bounds " + pick("guard", "split"),
+        "hint y sectors",
+        *([pick("index i64", "min_blocks 2", "max_registers 48")] if rng.integers(3) == 0 else []),
+    ]
+    text = (
+        f"kernel p({', '.join(f'N{axes[n]}' for n in range(len(extents)) if n not in fixed)}) {{ "
+        f"in x: {dtype}[{', '.join(name)}]; out y: {dtype}[{', '.join(name[n] for n in order)}]{layout}; "
+        f"y[{', '.join(axes[n] for n in order)}] = x[{', '.join(axes)}] + x[{', '.join(axes)}] * 0; "
+        f"schedule s {{ {'; '.join(directives)} }} }}"
+    )
+    if dtype == "c64" or rng.integers(2):
+        text = text.replace(f" + x[{', '.join(axes)}] * 0", "")
+    sizes = {f"N{axes[n]}": e for n, e in enumerate(extents) if n not in fixed}
+    return text, sizes, tuple(extents), order, dtype
+
+
+@pytest.mark.parametrize("seed", range(32))
+def test_any_permutation_in_whole_sectors(seed: int) -> None:
+    text, sizes, extents, order, dtype = drawn(seed)
+    program = program_of(text)
+    assert program.plans[0].sectors is not None, text
+    x = (np.arange(prod(extents)) % 101).reshape(extents).astype(TYPES[dtype])
+    late = 0 if "align" in text else seed % 5 * x.dtype.itemsize
+    for index in ("int", "long long"):
+        options = Options(misalign={"x": late, "y": late}, index=None if "index" in text else index)
+        run = simulate_program(program, sizes, {"x": x}, options=options)
+        assert not run.faults, "\n".join([text, *map(str, run.faults), program.source])
+        np.testing.assert_array_equal(run.outputs["y"], x.transpose(order), text)
