@@ -237,3 +237,52 @@ def test_any_permutation_in_whole_sectors(seed: int) -> None:
         run = simulate_program(program, sizes, {"x": x}, options=options)
         assert not run.faults, "\n".join([text, *map(str, run.faults), program.source])
         np.testing.assert_array_equal(run.outputs["y"], x.transpose(order), text)
+
+
+@pytest.mark.parametrize(
+    ("extents", "order", "tile"),
+    [
+        ((40, 20, 1), (1, 0, 2), "c = 1, a = 16, b = 4"),
+        ((5, 40, 1, 20), (3, 1, 2, 0), "a = 5, b = 16, d = 4, c = 1"),
+        ((5, 40, 1, 20), (3, 1, 0, 2), "a = 5, b = 16, d = 4, c = 8"),
+        ((1, 40, 1, 20), (3, 0, 2, 1), "a = 1, b = 16, c = 1, d = 4"),
+    ],
+)
+def test_axes_of_one_point_may_be_named(extents: tuple[int, ...], order: tuple[int, ...], tile: str) -> None:
+    program = program_of(spec("f32", extents, order, f"tile {tile}; stage x"))
+    x = np.arange(prod(extents), dtype=np.float32).reshape(extents)
+    run = simulate_program(program, {}, {"x": x})
+    assert program.plans[0].sectors is not None and not run.faults
+    np.testing.assert_array_equal(run.outputs["y"], x.transpose(order))
+
+
+def test_a_row_shorter_than_its_margin_has_no_sure_step() -> None:
+    program = program_of(spec("u8", (67, 41), (1, 0), "tile a = 2, b = 2; stage x; bounds split"))
+    assert "-1" not in program.source
+    x = (np.arange(67 * 41) % 251).astype(np.uint8).reshape(67, 41)
+    np.testing.assert_array_equal(simulate_program(program, {}, {"x": x}).outputs["y"], x.T)
+
+
+SHORT = (
+    "kernel k(A, B) {{ in x: {0}[{1}, A, B]; out y: {0}[A, B, {1}]{2}; y[a, b, c] = x[c, a, b] }}",
+    "kernel k(A, B) {{ in x: {0}[A, B, {1}]; out y: {0}[A, {1}, B]{2}; y[a, c, b] = x[a, b, c] }}",
+    "kernel k(A, B) {{ in x: {0}[A, {1}, B]; out y: {0}[{1}, B, A]{2}; y[c, b, a] = x[a, c, b] }}",
+    "kernel k(A, B) {{ in x: {0}[A, B]; out y: {0}[B, A]{2}; y[b, a] = x[a, b] }}",
+)
+
+
+@pytest.mark.parametrize("dtype", ["u8", "f16", "f32", "f64", "c128"])
+@pytest.mark.parametrize("layout", ["", " offset 1", " pitch 33"])
+def test_auto_is_never_refused(dtype: str, layout: str) -> None:
+    """Short axes on either side, with vectors of the load that go on from axis to axis, and outputs without vectors."""
+    for text in SHORT:
+        for short in (2, 3, 5, 16):
+            for sizes in (None, {"A": 33, "B": 200001}, {"A": 1001, "B": 51}, {"A": 2000000, "B": 151}):
+                kernel = (
+                    check(parse(source_from_text(text.format(dtype, short, layout)))).kernels[0].kernels[0]
+                )
+                program = build(kernel, None, TARGET, sizes=sizes)
+                row = program.plans[0].sectors
+                if row is not None and sizes is not None:
+                    known = program.plans[0].tile(row.along).extent.constant or sizes[row.along.upper()]
+                    assert row.axes[-1][1] < known, "no row goes on in another tile"

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tilegen.algebra import ONE
-from tilegen.dtypes import DType
-from tilegen.nest.affine import Run, coefficient, memory_order
-from tilegen.nest.model import Nest
+from tilegen.dtypes import DType, Struct
+from tilegen.nest.affine import Run, coefficient, memory_order, shortest_run
+from tilegen.nest.model import Access, Nest
 
 SECTOR_BYTES = 32
 
@@ -49,11 +49,24 @@ def output_row(nest: Nest, tensor: str) -> OutputRow | str:
     axes: list[tuple[str, int | None]] = []
     points = ONE
     for axis in memory_order(nest, access):
+        extent = nest.axis(axis).extent
+        if extent == ONE:
+            continue
         if coefficient(access, axis) != points:
             break
-        extent = nest.axis(axis).extent
         axes.append((axis, extent.constant))
         points = points * extent
         if extent.constant is None:
             break
     return OutputRow(tuple(axes), SECTOR_BYTES // dtype.size)
+
+
+def axes_of_vectors(nest: Nest, access: Access, tile: Mapping[str, int], width: int) -> frozenset[str]:
+    """Axes along which vectors of `width` elements of a tensor go that is read from a tile of these points."""
+    order = [(a, tile[a]) for a in memory_order(nest, access) if tile.get(a, 1) > 1]
+    if width == 1 or not order:
+        return frozenset()
+    if isinstance(nest.kernel.tensor(nest.pointer(access.pointer).tensor).element, Struct):
+        return frozenset(a for a, _ in order)  # from member to member, and on
+    whole = {a for a, n in order if nest.axis(a).extent.constant == n}
+    return frozenset(a for a, _ in shortest_run(order, whole, width).axes)

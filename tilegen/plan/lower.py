@@ -78,6 +78,8 @@ def plan_map(nest: Nest, schedule: Schedule, target: Target, name: str) -> Plan:
 
 # Bytes of a staged tile in one thread's registers on their way: more leaves too few warps to take over.
 _THREAD_BYTES = 128
+# Threads of a block, the best first, of which one is taken that divides the work.
+_COUNTS = (256, 320, 192, 384, 224, 160, 128, 96, 64, 32)
 # More points than this in a block are serial work of minutes for a thread.
 MOST_POINTS = 1 << 20
 
@@ -216,7 +218,7 @@ def thread_count(
     if 256 < few <= PREDICATED_THREADS and _walks_singly(compute_box, run, boxes):
         return few
     held = sum(prod(n for _, n in box.order) * box.dtype.size for box in boxes)
-    for count in (*([512] if held > 256 * _THREAD_BYTES else []), 256, 192, 128, 96, 64, 32):
+    for count in (*([512] if held > 256 * _THREAD_BYTES else []), *_COUNTS):
         if count <= items and items % count == 0:
             return count
     return min(256, items // 32 * 32)

@@ -9,9 +9,9 @@ from math import prod
 
 from tilegen.algebra import ONE, ZERO, Expr, expr, substitute, sym
 from tilegen.diagnostics import SpecError
-from tilegen.nest.affine import Run, contiguous_axis
+from tilegen.nest.affine import Run
 from tilegen.nest.model import Nest
-from tilegen.nest.output_rows import SECTOR_BYTES, output_row
+from tilegen.nest.output_rows import SECTOR_BYTES, axes_of_vectors, output_row
 from tilegen.plan.model import TID, Limit, Loop, SectorRow, Sweep, TileAxis, linear_item, step, thread_digit
 from tilegen.plan.problems import Refusal, no_whole_sectors
 from tilegen.schedule.model import Schedule
@@ -52,11 +52,11 @@ def _refused(nest: Nest, schedule: Schedule, tiles: tuple[TileAxis, ...], row: R
     if any(access.pointer == written for access in nest.load_accesses()):
         return Refusal("it is read too, and beyond the tile other blocks write it meanwhile")
     for access in nest.load_accesses():
-        tensor, axis = nest.pointer(access.pointer).tensor, contiguous_axis(nest, access)
-        if axis in dict(row.axes) and schedule.stage_of(tensor) and schedule.width_of(tensor) > 1:
-            fact = (
-                f"`{tensor}` is staged in vectors along `{axis}`, along which the rows go on in another tile"
-            )
+        tensor, tile = nest.pointer(access.pointer).tensor, {t.axis: t.tile for t in tiles}
+        width = schedule.width_of(tensor) if schedule.stage_of(tensor) is not None else 1
+        shared = sorted(axes_of_vectors(nest, access, tile, width) & dict(row.axes).keys())
+        if shared:
+            fact = f"`{tensor}` is staged in vectors along `{shared[0]}`, along which the rows go"
             return Refusal(fact, without(schedule, tensor, ()))
     return None
 
@@ -93,7 +93,7 @@ def along_rows(
         place = linear_item(fast)
     if sectors is not None:
         coordinates = sectors.coordinates(place)
-        limits = [Limit(place, sectors.end, fast, sure=(points - sectors.margin) // _WARP)]
+        limits = [Limit(place, sectors.end, fast, sure=max(0, points - sectors.margin) // _WARP)]
     else:
         coordinates = _digits(row, place)
         limits = [Limit(place, expr(points), fast, sure=points // _WARP)] if points % _WARP else []

@@ -12,7 +12,7 @@ from tilegen.algebra import Expr, evaluate, symbols
 from tilegen.dtypes import Struct
 from tilegen.nest.affine import Run, coefficient, contiguous_axis, memory_order, shortest_run, step_along
 from tilegen.nest.model import Access, Nest
-from tilegen.nest.output_rows import OutputRow, output_row
+from tilegen.nest.output_rows import OutputRow, axes_of_vectors, output_row
 from tilegen.schedule.model import Placement, Schedule, Stage
 from tilegen.schedule.tiles import (
     PREDICATED_STEPS,
@@ -233,33 +233,42 @@ class _Chooser:
                 out = min(out, _GATHERED)
             widths = {self.tensor(a): out for a in stores} | dict.fromkeys(loads, load)
             chosen = self._schedule(tile, widths, tuple(loads), split=out == load == 1)
-            if self._writes_sectors(tile, None if load == 1 else fast):
+            if self._writes_sectors(tile, dict.fromkeys(loads.values(), load)):
                 chosen = replace(chosen, hints=((self.tensor(self.output), Hint.SECTORS),))
             yield chosen
 
-    def _writes_sectors(self, tile: Mapping[str, int], loaded: str | None) -> bool:
+    def _writes_sectors(self, tile: Mapping[str, int], loads: Mapping[Access, int]) -> bool:
         """Whether rows of the output in this tile, where they are written in single elements, should begin and end at
-        sectors. `loaded`: the axis along which vectors are loaded."""
-        row = self.output_row
-        run = row if isinstance(row, str) else row.within(tile)
-        if isinstance(run, str) or loaded in dict(run.axes):
+        sectors. `loads`: elements per access of what is staged."""
+        run = self._shared_row(tile)
+        if run is None:
+            return False
+        along = [axes_of_vectors(self.nest, access, tile, width) for access, width in loads.items()]
+        if frozenset().union(*along) & dict(run.axes).keys():
             return False
         if any(self.extent(a.name) is None for a in self.nest.axes):
             return self._spare(run) > 0  # for the variant without vectors
         return self.margin(tile) > 0 and self._go_round(tile)
 
-    def margin(self, tile: Mapping[str, int]) -> int:
-        """Elements that a row of the output needs beyond the tile to begin and end at sectors; 0 where tiles do not
-        share its sectors, it is written in vectors, or it is too short or all of the tile."""
+    def _shared_row(self, tile: Mapping[str, int]) -> Run | None:
+        """The rows of the output in a tile, where there are several and they go on in the next tile."""
         row = self.output_row
         run = row if isinstance(row, str) else row.within(tile)
         if isinstance(run, str) or run.points == prod(tile.values()):
+            return None
+        along, held = run.axes[-1]
+        extent = self.extent(along)
+        return run if extent is None or held < extent else None
+
+    def margin(self, tile: Mapping[str, int]) -> int:
+        """Elements that a row of the output needs beyond the tile to begin and end at sectors; 0 where tiles do not
+        share its sectors, it is written in vectors, or it is too short."""
+        run = self._shared_row(tile)
+        if run is None:
             return 0
         if run.axes not in self._widths_of_rows:
             self._widths_of_rows[run.axes] = self.width(self._along_row(), tile)
-        if self._widths_of_rows[run.axes] > 1:
-            return 0
-        return self._spare(run)
+        return 0 if self._widths_of_rows[run.axes] > 1 else self._spare(run)
 
     def _spare(self, run: Run) -> int:
         """The margin of a row, 0 where it is too short for one, or for a warp."""
