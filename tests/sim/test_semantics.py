@@ -84,6 +84,23 @@ def test_wide_products(ptx: Ptx, kind: str) -> None:
         assert (x * y + z - r) % (1 << 64) == 0
 
 
+@pytest.mark.parametrize("types", ["u32.u32", "s32.u32", "u32.s32", "s32.s32"])
+@pytest.mark.parametrize("op", ["dp2a.lo", "dp2a.hi", "dp4a"])
+def test_dot_products_of_parts(ptx: Ptx, op: str, types: str) -> None:
+    left, right = types.split(".")
+    a, b = pairs(EDGES32, "u32")
+    c = np.roll(a, 7)
+    kinds = {"u32": "<u4", "s32": "<i4"}
+    kind = np.dtype(kinds["s32" if "s32" in (left, right) else "u32"])
+    got = ptx(f"{op}.{types} d, a, b, c;", kind, a.view(kinds[left]), b.view(kinds[right]), c.view(kind))
+    width = 1 if op == "dp4a" else 2
+    parts = a.view(f"<{left[0].replace('s', 'i')}{width}").reshape(len(a), -1).tolist()
+    octets = b.view(f"<{right[0].replace('s', 'i')}1").reshape(len(b), -1).tolist()
+    first = 2 if op == "dp2a.hi" else 0
+    for x, y, z, r in zip(parts, octets, c.view(kind).tolist(), got.tolist(), strict=True):
+        assert (z + sum(p * q for p, q in zip(x, y[first:], strict=False)) - r) % (1 << 32) == 0
+
+
 @pytest.mark.parametrize("kind", ["b32", "b64"])
 @pytest.mark.parametrize("op", ["shl", "shr"])
 def test_shifts_clamp_their_amount(ptx: Ptx, op: str, kind: str) -> None:

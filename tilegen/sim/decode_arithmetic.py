@@ -132,6 +132,19 @@ def _mad(parts: tuple[str, ...], operands: tuple[Operand, ...]) -> Alu:
     )
 
 
+def _dot(parts: tuple[str, ...], operands: tuple[Operand, ...]) -> Alu:
+    left, right = (DTYPES[kind] for kind in parts[-2:])
+    count = 4 if parts[0] == "dp4a" else 2
+    check(parts[1:-2], {"lo", "hi"} if count == 2 else set())
+    kind = DTYPES["s32" if "i" in (left.kind, right.kind) else "u32"]
+    first = 2 if "hi" in parts else 0
+    return Alu(
+        lambda a, b, c: integer.dot_product(a, b, c, count, first).astype(np.uint32).astype(kind),
+        ((operands[1], left), (operands[2], right), (operands[3], kind)),
+        ((operands[0], kind),),
+    )
+
+
 def _fma(parts: tuple[str, ...], operands: tuple[Operand, ...]) -> Alu:
     kind, mode = parts[-1], rounding(parts)
     check(parts[1:-1], ROUNDING | {"ftz", "sat"})
@@ -242,9 +255,9 @@ def _testp(parts: tuple[str, ...], operands: tuple[Operand, ...]) -> Alu:
 
 
 HANDLERS: dict[str, Handler] = {
-    "add": _add_sub, "sub": _add_sub, "addc": _add_sub, "subc": _add_sub, "mul": _mul, "mad": _mad, "madc":
-    _mad, "fma": _fma, "mul24": _mul24, "mad24": _mul24, "div": _div_rem, "rem": _div_rem, "rcp": _unary_float,
-    "sqrt": _unary_float, "rsqrt": _unary_float, "ex2": _unary_float, "lg2": _unary_float, "sin": _unary_float,
-    "cos": _unary_float, "tanh": _unary_float, "abs": _abs_neg, "neg": _abs_neg, "min": _min_max, "max":
-    _min_max, "copysign": _copysign, "testp": _testp,
+    "dp2a": _dot, "dp4a": _dot, "add": _add_sub, "sub": _add_sub, "addc": _add_sub, "subc": _add_sub,
+    "mul": _mul, "mad": _mad, "madc": _mad, "fma": _fma, "mul24": _mul24, "mad24": _mul24, "div": _div_rem,
+    "rem": _div_rem, "rcp": _unary_float, "sqrt": _unary_float, "rsqrt": _unary_float, "ex2": _unary_float,
+    "lg2": _unary_float, "sin": _unary_float, "cos": _unary_float, "tanh": _unary_float, "abs": _abs_neg,
+    "neg": _abs_neg, "min": _min_max, "max": _min_max, "copysign": _copysign, "testp": _testp,
 }  # fmt: skip

@@ -46,6 +46,22 @@ def multiply_high(a: Array, b: Array) -> Array:
     return np.asarray(high.astype(a.dtype))
 
 
+def dot_product(a: Array, b: Array, c: Array, count: int, first: int) -> Array:
+    """`dp4a` (`count` 4) and `dp2a` (2): `c` and the products of the `count` parts of `a` with the bytes of `b` from
+    `first` on, 64 bits wide."""
+    bits = 32 // count
+    total = c.astype(np.int64)
+    for n in range(count):
+        total = total + _part(a, n * bits, bits) * _part(b, (first + n) * 8, 8)
+    return np.asarray(total)
+
+
+def _part(a: Array, position: int, bits: int) -> Array:
+    """`bits` bits of `a`, extended as its type says."""
+    part = (a.astype(np.int64) >> position) & ((1 << bits) - 1)
+    return np.asarray(part - ((part >> (bits - 1)) << bits) if a.dtype.kind == "i" else part)
+
+
 def multiply_24(a: Array, b: Array) -> Array:
     """`mul24.lo`: the low 32 bits of the product of the low 24 bits."""
     eight = a.dtype.type(8)
