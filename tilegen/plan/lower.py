@@ -11,9 +11,10 @@ from tilegen.diagnostics import Diagnostic, SpecError
 from tilegen.nest.affine import Run, contiguous_axis, memory_order, shortest_run, step_along
 from tilegen.nest.model import Access, Nest
 from tilegen.plan.conditions import index_conditions, needs_tail, vector_conditions
-from tilegen.plan.model import Barrier, Buffer, Compute, Load, Phase, Plan, SectorRow, Sweep, TileAxis
+from tilegen.plan.model import Barrier, Buffer, Compute, Load, Phase, Plan, Sweep, TileAxis
 from tilegen.plan.placement import place_rows
 from tilegen.plan.problems import cut_vectors, endless_tile, not_along, nothing_to_unroll, too_much_shared
+from tilegen.plan.sector_row import SectorRow
 from tilegen.plan.sectors import along_rows, joined, sector_row, threads_for, with_margin, within_margin
 from tilegen.plan.stage import StageBox, box_of, why_not_staged
 from tilegen.plan.sweep import distribute, distribute_as_written

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import prod
 
 from tilegen.algebra import ZERO, Expr, sym, xor
 from tilegen.dtypes import DType
@@ -25,6 +24,7 @@ from tilegen.nest.model import Access, Nest, Store
 from tilegen.nest.passes import Pass
 from tilegen.plan.histogram_model import ClearBins, CountElements, TotalBins, WriteBins
 from tilegen.plan.scan_phase import Scan
+from tilegen.plan.sector_row import SectorRow
 from tilegen.schedule.model import Schedule
 from tilegen.spec import Reduce
 from tilegen.target import Target
@@ -82,78 +82,6 @@ class Limit:
     axis: str
     sure: int = 0
     further: tuple[Expr, int, int] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class SectorRow:
-    """The row of a tile along which an output is written in whole sectors.
-
-    `axes`: (axis, points in a tile) from the fastest on; the tile has all of them but the last, the one along which
-    tiles follow each other. `unit`: elements of a sector. `address`: the element of `pointer` that is written.
-
-    A row of the tile begins at the first sector that begins in it and ends at the first that begins behind it:
-    `@late_AXIS` elements after its first, and at `@end_AXIS`, AXIS the fastest. So a tile needs `margin` elements more.
-    """
-
-    axes: tuple[tuple[str, int], ...]
-    unit: int
-    pointer: str
-    address: Expr
-
-    @property
-    def fast(self) -> str:
-        return self.axes[0][0]
-
-    @property
-    def along(self) -> str:
-        return self.axes[-1][0]
-
-    @property
-    def points(self) -> int:
-        return prod(n for _, n in self.axes)
-
-    @property
-    def inner(self) -> int:
-        """Elements from one point of `along` to the next."""
-        return self.points // self.axes[-1][1]
-
-    @property
-    def margin(self) -> int:
-        return self.unit - 1
-
-    @property
-    def needed(self) -> int:
-        """Elements of a row, its margin included."""
-        return self.points + self.margin
-
-    @property
-    def reach(self) -> int:
-        """Points beyond the tile in the direction of `along` that the margin takes."""
-        return -(-self.margin // self.inner)
-
-    @property
-    def late(self) -> Expr:
-        return sym(f"@late_{self.fast}")
-
-    @property
-    def end(self) -> Expr:
-        return sym(f"@end_{self.fast}")
-
-    def place(self, at: Mapping[str, Expr]) -> Expr:
-        """Place in the row of the point at in-tile coordinates `at`."""
-        place = ZERO
-        for axis, count in reversed(self.axes):
-            place = place * count + at[axis]
-        return place
-
-    def coordinates(self, place: Expr) -> dict[str, Expr]:
-        """In-tile coordinates of a place in the row, from the fastest axis on."""
-        found: dict[str, Expr] = {}
-        stride = 1
-        for axis, count in self.axes:
-            found[axis] = place // stride if axis == self.along else place // stride % count
-            stride *= count
-        return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,9 @@ from tilegen.diagnostics import SpecError
 from tilegen.nest.affine import Run
 from tilegen.nest.model import Nest
 from tilegen.nest.output_rows import SECTOR_BYTES, axes_of_vectors, output_row
-from tilegen.plan.model import TID, Limit, Loop, SectorRow, Sweep, TileAxis, linear_item, step, thread_digit
+from tilegen.plan.model import TID, Limit, Loop, Sweep, TileAxis, linear_item, step, thread_digit
 from tilegen.plan.problems import Refusal, no_whole_sectors
+from tilegen.plan.sector_row import SectorRow
 from tilegen.schedule.model import Schedule
 from tilegen.schedule.problems import without
 from tilegen.spec import Hint
@@ -38,7 +39,7 @@ def sector_row(nest: Nest, schedule: Schedule, tiles: tuple[TileAxis, ...]) -> S
         raise SpecError([no_whole_sectors(tensor, refusal, schedule.span("hint", tensor))])
     assert isinstance(run, Run)
     access = nest.stores[0].access
-    return SectorRow(run.axes, run.width, access.pointer, access.address)
+    return SectorRow(run, access.pointer, access.address)
 
 
 def _refused(nest: Nest, schedule: Schedule, tiles: tuple[TileAxis, ...], row: Run) -> Refusal | None:
@@ -92,12 +93,12 @@ def along_rows(
         linear.append((fast, place if sectors is None else place + sectors.late))
         place = linear_item(fast)
     if sectors is not None:
-        coordinates = sectors.coordinates(place)
+        coordinates = sectors.run.coordinates(place)
         limits = [Limit(place, sectors.end, fast, sure=max(0, points - sectors.margin) // _WARP)]
     else:
-        coordinates = _digits(row, place)
+        coordinates = Run(tuple(row), 1).coordinates(place)
         limits = [Limit(place, expr(points), fast, sure=points // _WARP)] if points % _WARP else []
-    coordinates |= _digits(rest, number)
+    coordinates |= Run(tuple(rest), 1).coordinates(number)
     if rows % warps:
         limits.append(
             Limit(sym(f"@tile_{first}") if len(rest) == 1 else number, expr(rows), first, sure=rows // warps)
@@ -146,7 +147,7 @@ def threads_for(row: SectorRow, points: int, others: Sequence[int]) -> int:
     """Threads of a block for a tile of `points`: about `_THREAD_BYTES` each, in a number of warps that leaves few
     without a row in the last round. `others`: rows of what else is walked row by row."""
     rows = (points // row.points, *others)
-    most = max(1, min(_MOST_WARPS, points * SECTOR_BYTES // row.unit // (_WARP * _THREAD_BYTES)))
+    most = max(1, min(_MOST_WARPS, points * SECTOR_BYTES // row.run.width // (_WARP * _THREAD_BYTES)))
 
     def busy(warps: int) -> float:
         return prod(n / (warps * -(-n // warps)) for n in rows)
@@ -167,13 +168,3 @@ def joined(nest: Nest, address: Expr, order: Sequence[tuple[str, int]]) -> int:
         if extent.constant != tile:
             break
     return count
-
-
-def _digits(axes: Sequence[tuple[str, int]], number: Expr) -> dict[str, Expr]:
-    found: dict[str, Expr] = {}
-    stride = 1
-    for position, (axis, count) in enumerate(axes):
-        last = position == len(axes) - 1
-        found[axis] = number // stride if last else number // stride % count
-        stride *= count
-    return found

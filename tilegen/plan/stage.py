@@ -9,7 +9,7 @@ from tilegen.diagnostics import SpecError
 from tilegen.dtypes import DType, Struct
 from tilegen.nest.affine import Run, coefficient, contiguous_axis, memory_order, shortest_run, step_along
 from tilegen.nest.model import Access, Nest
-from tilegen.plan.model import FIELD, SectorRow, TileAxis
+from tilegen.plan.model import FIELD, TileAxis
 from tilegen.plan.problems import (
     Refusal,
     cannot_stage,
@@ -18,6 +18,7 @@ from tilegen.plan.problems import (
     one_element,
     one_point_along,
 )
+from tilegen.plan.sector_row import SectorRow
 from tilegen.schedule.model import Placement, Schedule, Stage
 from tilegen.spec import Aos, Read, Value, Where, walk
 

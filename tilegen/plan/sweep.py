@@ -134,11 +134,7 @@ def _linear(
     item = linear_item(name)
     if total % threads:
         limits.append(Limit(item, expr(total), name, sure=total // threads))
-    stride = 1
-    for position, (axis, count) in enumerate(items):
-        last = position == len(items) - 1
-        coordinates[axis] = item // stride if last else item // stride % count
-        stride *= count
+    coordinates |= Run(tuple(items), 1).coordinates(item)
 
 
 def _sweep(

@@ -21,7 +21,8 @@ from tilegen.algebra import (
 )
 from tilegen.dtypes import DType
 from tilegen.nest.model import stride_symbol
-from tilegen.plan.model import FIELD, Buffer, Plan, SectorRow, Sweep
+from tilegen.plan.model import FIELD, Buffer, Plan, Sweep
+from tilegen.plan.sector_row import SectorRow
 from tilegen.render.c_index import IndexPrinter
 from tilegen.render.c_types import TypeNames, vector_name
 from tilegen.render.names import Names
