@@ -211,7 +211,8 @@ def thread_count(
         return schedule.thread_count
     points = prod(n for _, n in compute_box)
     if row is not None:
-        return threads_for(row, points, [n for box in boxes if (n := _rows_of(nest, box, 256))])
+        lengths = [(box, _row_axes(nest, box, distribute(box.order, 256))) for box in boxes]
+        return threads_for(row, points, [prod(n for _, n in box.order[k:]) for box, k in lengths if k])
     items = min([points // (run.width if run else 1), *(box.items for box in boxes)])
     if items <= 32:
         return max(1, items)
@@ -248,10 +249,9 @@ def _load(nest: Nest, box: StageBox, threads: int, tiles: tuple[TileAxis, ...], 
     order = [(a, n // box.across[1] if box.across and a == box.across[0] else n) for a, n in box.order]
     sweep = distribute(order, threads, box.run)
     if compute.sectors is not None and box.run is None:
-        if _rows_of(nest, box, threads):
-            sweep = along_rows(
-                order, joined(nest, box.access.address, order), threads, reaching=compute.sectors
-            )
+        length = _row_axes(nest, box, sweep)
+        if length:
+            sweep = along_rows(order, length, threads, reaching=compute.sectors)
         else:
             sweep = within_margin(sweep, compute.sectors)
     if box.across is not None:
@@ -283,14 +283,13 @@ def _load(nest: Nest, box: StageBox, threads: int, tiles: tuple[TileAxis, ...], 
     return replace(load, buffer=replace(buffer, flat=flat))
 
 
-def _rows_of(nest: Nest, box: StageBox, threads: int) -> int:
-    """Rows of a box that warps take one by one, because it does not divide among the threads; 0 if it does, or is one
-    row."""
-    length = joined(nest, box.access.address, box.order)
-    sweep = distribute(box.order, threads)
-    if box.run is not None or length == 0 or not sweep.linear or sweep.linear[0][0] != box.fast:
+def _row_axes(nest: Nest, box: StageBox, sweep: Sweep) -> int:
+    """How many axes of a box, from the fastest on, make a row that a warp takes; 0 where `sweep`, which gives threads
+    their points, divides among them or the box is one row."""
+    if box.run is not None or not sweep.linear or sweep.linear[0][0] != box.fast:
         return 0
-    return prod(n for _, n in box.order[length:]) if length < len(box.order) else 0
+    length = joined(nest, box.access.address, box.order)
+    return length if length < len(box.order) else 0
 
 
 def raster_order(

@@ -16,6 +16,7 @@ from tilegen.diagnostics import Diagnostic, SpecError
 from tilegen.dtypes import Struct
 from tilegen.nest.affine import Run, coefficient, memory_order, step_along
 from tilegen.nest.model import Access, Nest
+from tilegen.nest.output_rows import SECTOR_BYTES
 from tilegen.nest.scan import fast_axis, memory_address
 from tilegen.schedule.model import Schedule
 from tilegen.schedule.problems import MOST_POINTS, too_much_of_a_row, wider_than_an_instruction
@@ -43,7 +44,6 @@ from tilegen.target import Target
 _WARP = 32
 _THREADS = 256
 _MOST_THREADS = 512
-_SECTOR = 32
 _VECTOR_BYTES = 16
 # Of the widest element, per thread and tile: enough in flight with five blocks per multiprocessor.
 _BYTES_PER_THREAD = 64
@@ -183,10 +183,10 @@ def _team(length: int, width: int, most: int, size: int) -> tuple[int, int]:
         ranked = []
         for lanes in (32, 16, 8, 4, 2, 1):
             steps, run = max(1, -(-length // (lanes * width))), lanes * width * size
-            if steps <= most and (run >= _SECTOR or lanes == _WARP):
+            if steps <= most and (run >= SECTOR_BYTES or lanes == _WARP):
                 filled = length / (lanes * steps * width)
                 coalesced = 1.0 if run >= _SEGMENT else 0.97 if 2 * run >= _SEGMENT else 0.9
-                flight = min(1.0, 0.7 + 0.3 * steps * width * size / _SECTOR)
+                flight = min(1.0, 0.7 + 0.3 * steps * width * size / SECTOR_BYTES)
                 ranked.append((filled * coalesced * flight, lanes, steps))
         _, lanes, steps = max(ranked)
         return lanes, steps

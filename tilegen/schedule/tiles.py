@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import prod
 
+from tilegen.nest.output_rows import SECTOR_BYTES
+
 # The longest axis that is worth a kernel of its own: known extents make index arithmetic and short rows cheap.
 SHORT = 128
 # What a tile of few points costs in instructions and barriers.
@@ -12,7 +14,6 @@ SMALL = 0.05
 # Steps of a walk through a ragged tile have a condition each. Their loads are on their way together as
 # far as each has a predicate register to itself, 6 of the 7; blocks larger than that leave too few on a multiprocessor.
 PREDICATED_STEPS, PREDICATED_THREADS = 6, 384
-_SECTOR = 32
 # What lanes cost that have no element, where a warp takes a row.
 _WARP, _IDLE = 32, 0.1
 # How many axes a tile may cover.
@@ -58,26 +59,32 @@ def tile_cost(
     written begins and ends at sectors, for so many elements more that are read per row.
     """
     cost = 0.0
-    again = 1.0
-    for order in reversed(orders):
-        row, pitch = 1, 1
-        for axis in order:
-            row *= tile.get(axis, 1)
-            pitch *= extents[axis]
-            if tile.get(axis, 1) < extents[axis]:
-                break
-        row_bytes = row * size
-        ends = 0 if row_bytes % _SECTOR == 0 and pitch * size % _SECTOR == 0 else _SECTOR
-        weight = 1 if order is orders[0] else 1.25  # sectors written in part cost more than those read
-        if margin and order is not orders[0]:
-            again, ends = 1 + margin / row, 0
-        if margin:
-            lanes = -(-row // _WARP) * _WARP
-            cost += _IDLE * (lanes / row - 1)
-        moved = (weight * ends / row_bytes + 1) * (again if order is orders[0] else 1)
+    again = 1 + margin / _row_and_pitch(tile, extents, orders[-1])[0]
+    for order in orders:
+        row, pitch = _row_and_pitch(tile, extents, order)
+        row_bytes, read = row * size, order is orders[0]
+        whole = row_bytes % SECTOR_BYTES == 0 and pitch * size % SECTOR_BYTES == 0
+        ends = 0 if whole or (margin and not read) else SECTOR_BYTES
+        weight = 1 if read else 1.25  # sectors written in part cost more than those read
+        moved = (weight * ends / row_bytes + 1) * (again if read else 1)
         cost += moved + 0.05 * max(0.0, 128 / row_bytes - 1) + 1e-3 * 128 / row_bytes
+        if margin:
+            cost += _IDLE * (-(-row // _WARP) * _WARP / row - 1)
     overhang = prod(-(-extents[a] // n) * n / max(1, extents[a]) for a, n in tile.items())
     return cost * overhang * (1 + SMALL * points / prod(tile.values()))
+
+
+def _row_and_pitch(
+    tile: Mapping[str, int], extents: Mapping[str, int], order: Sequence[str]
+) -> tuple[int, int]:
+    """Elements that lie end to end in a tile, and from one such row to the next."""
+    row, pitch = 1, 1
+    for axis in order:
+        row *= tile.get(axis, 1)
+        pitch *= extents[axis]
+        if tile.get(axis, 1) < extents[axis]:
+            break
+    return row, pitch
 
 
 def aligned(tile: int, extent: int) -> int:
