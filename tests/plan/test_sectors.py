@@ -187,7 +187,10 @@ def drawn(seed: int) -> tuple[str, dict[str, int], tuple[int, ...], tuple[int, .
     """A permutation, its tile with the fastest axes of the output whole and a part of the next: the spec, sizes of
     a launch, extents, order, type."""
     rng = np.random.default_rng(seed)
-    pick = lambda *choices: choices[rng.integers(len(choices))]  # noqa: E731
+
+    def pick(*choices: str) -> str:
+        return choices[rng.integers(len(choices))]
+
     extents: list[int] = []
     for _ in range(rng.integers(2, 6)):
         fitting = [e for e in (2, 3, 5, 7, 8, 11, 16, 31, 33, 40, 65) if prod(extents) * e <= 8000]

@@ -10,10 +10,11 @@ from math import prod
 
 from tilegen.algebra import Expr, evaluate, symbols
 from tilegen.dtypes import Struct
-from tilegen.nest.affine import Run, coefficient, contiguous_axis, memory_order, shortest_run, step_along
+from tilegen.nest.affine import coefficient, contiguous_axis, memory_order, shortest_run, step_along
 from tilegen.nest.model import Access, Nest
-from tilegen.nest.output_rows import OutputRow, axes_of_vectors, output_row
+from tilegen.nest.output_rows import axes_of_vectors, output_row
 from tilegen.schedule.model import Placement, Schedule, Stage
+from tilegen.schedule.shared_rows import SharedRows, spare
 from tilegen.schedule.tiles import (
     PREDICATED_STEPS,
     PREDICATED_THREADS,
@@ -42,9 +43,8 @@ _ROW_BYTES = 256
 # The most that a tile over short axes holds is a square of this side; the last blocks of few large ones run alone.
 _PACKED_SIDE = 128
 _PACKED_BLOCKS_PER_SM = 16
-# Where the rows of a tile begin and end at sectors: rows of a square one, points and bytes of one over short axes, and
-# which part of a row may be read twice for that, along one axis and along several.
-_SECTOR_ROWS, _SECTOR_POINTS, _SECTOR_TILE, _MARGIN, _MARGIN_PACKED = 64, 12288, 49152, 4, 8
+# Where the rows of a tile begin and end at sectors: rows of a square one, points and bytes of one over short axes.
+_SECTOR_ROWS, _SECTOR_POINTS, _SECTOR_TILE = 64, 12288, 49152
 # How much more a tile may move that is loaded in few steps.
 _LITTLE = 1.05
 
@@ -66,7 +66,7 @@ def expected_share(nest: Nest, schedule: Schedule, target: Target, sizes: Mappin
     orders = (chooser.known_axes(loads[0]), chooser.known_axes(chooser.output))
     points = prod(tile.values())
     ideal = 2 * (1 + SMALL)
-    margin = chooser.margin(tile) if Hint.SECTORS in dict(schedule.hints).values() else 0
+    margin = chooser.rows.margin(tile) if Hint.SECTORS in dict(schedule.hints).values() else 0
     return min(1.0, ideal / tile_cost(tile, extents, orders, chooser.size(loads[0]), points, margin))
 
 
@@ -98,13 +98,9 @@ class _Chooser:
         return self.nest.stores[0].access
 
     @cached_property
-    def _widths_of_rows(self) -> dict[tuple[tuple[str, int], ...], int]:
-        """The vectors of rows of the output that were asked for before."""
-        return {}
-
-    @cached_property
-    def output_row(self) -> OutputRow | str:
-        return output_row(self.nest, self.tensor(self.output))
+    def rows(self) -> SharedRows:
+        row = output_row(self.nest, self.tensor(self.output))
+        return SharedRows(row, self.extent, lambda tile: self.width(self._along_row(), tile))
 
     @property
     def row(self) -> str:
@@ -240,47 +236,22 @@ class _Chooser:
     def _writes_sectors(self, tile: Mapping[str, int], loads: Mapping[Access, int]) -> bool:
         """Whether rows of the output in this tile, where they are written in single elements, should begin and end at
         sectors. `loads`: elements per access of what is staged."""
-        run = self._shared_row(tile)
+        run = self.rows.within(tile)
         if run is None:
             return False
         along = [axes_of_vectors(self.nest, access, tile, width) for access, width in loads.items()]
         if frozenset().union(*along) & dict(run.axes).keys():
             return False
         if any(self.extent(a.name) is None for a in self.nest.axes):
-            return self._spare(run) > 0  # for the variant without vectors
-        return self.margin(tile) > 0 and self._go_round(tile)
-
-    def _shared_row(self, tile: Mapping[str, int]) -> Run | None:
-        """The rows of the output in a tile, where there are several and they go on in the next tile."""
-        row = self.output_row
-        run = row if isinstance(row, str) else row.within(tile)
-        if isinstance(run, str) or run.points == prod(tile.values()):
-            return None
-        along, held = run.axes[-1]
-        extent = self.extent(along)
-        return run if extent is None or held < extent else None
-
-    def margin(self, tile: Mapping[str, int]) -> int:
-        """Elements that a row of the output needs beyond the tile to begin and end at sectors; 0 where tiles do not
-        share its sectors, it is written in vectors, or it is too short."""
-        run = self._shared_row(tile)
-        if run is None:
-            return 0
-        if run.axes not in self._widths_of_rows:
-            self._widths_of_rows[run.axes] = self.width(self._along_row(), tile)
-        return 0 if self._widths_of_rows[run.axes] > 1 else self._spare(run)
-
-    def _spare(self, run: Run) -> int:
-        """The margin of a row, 0 where it is too short for one, or for a warp."""
-        most = run.points // (_MARGIN if run.single else _MARGIN_PACKED) if run.points >= 32 else 0
-        return run.width - 1 if run.width - 1 <= most else 0
+            return spare(run) > 0  # for the variant without vectors
+        return self.rows.margin(tile) > 0 and self._go_round(tile)
 
     def _in_sectors(self, fast: str, side: int) -> dict[str, int] | None:
         """The tile of single elements whose rows of the output begin and end at sectors, if there is one."""
         rows = _SECTOR_ROWS if side == self._whole_side() else side
         extents = {a: self.extent(a) or 1 for a in (fast, self.row)}
         tile = {fast: _share(extents[fast], rows), self.row: _share(extents[self.row], side)}
-        return tile if self._go_round(tile) and self.margin(tile) else None
+        return tile if self._go_round(tile) and self.rows.margin(tile) else None
 
     def _whole_side(self) -> int:
         """The side of a tile of single elements where there are blocks enough."""
@@ -343,11 +314,11 @@ class _Chooser:
             points = most = side * side * 2
 
         def cost(tile: Mapping[str, int]) -> float:
-            return tile_cost(tile, sizes, orders, self.size(load), points, self.margin(tile))
+            return tile_cost(tile, sizes, orders, self.size(load), points, self.rows.margin(tile))
 
         larger = min(_SECTOR_POINTS, _SECTOR_TILE // self.size(load)) * side * side // self._whole_side() ** 2
         tiles = packed_tiles(sizes, orders, most, larger)
-        ranked = sorted((t for t in tiles if prod(t.values()) <= most or self.margin(t)), key=cost)
+        ranked = sorted((t for t in tiles if prod(t.values()) <= most or self.rows.margin(t)), key=cost)
         refined = sorted(
             ranked[:_REFINED], key=lambda tile: self._refined_cost(tile, sizes, orders, load, side)
         )
@@ -364,7 +335,7 @@ class _Chooser:
     ) -> Iterator[dict[str, int]]:
         """Instead of a large tile of single elements over a short axis, one that is loaded in few steps, if there is
         one that moves little more."""
-        most = PREDICATED_STEPS * PREDICATED_THREADS * (2 if self.margin(best) else 1)
+        most = PREDICATED_STEPS * PREDICATED_THREADS * (2 if self.rows.margin(best) else 1)
         axes = (contiguous_axis(self.nest, load), self.row)
         if not any(a is not None and sizes[a] <= SHORT for a in axes) or prod(best.values()) <= most:
             return
@@ -378,7 +349,7 @@ class _Chooser:
         if (
             few is not None
             and cost(few) <= _LITTLE * cost(best)
-            and (self.margin(few) or not self.margin(best))
+            and (self.rows.margin(few) or not self.rows.margin(best))
         ):
             yield few
 
