@@ -34,8 +34,8 @@ from counters_cases import Launch, families, launches
 from counters_compare import CONTEXT, QUANTITIES, compare, read, save, show, table, without_idle_content
 
 import tilegen
-from tilegen.runtime.outcome import Arguments, compile_program, parameter_value
-from tilegen.spec import Role
+from tilegen.lang.spec import Role
+from tilegen.run.outcome import Arguments, compile_program, parameter_value
 from tilegen.target import Target, target
 from tilegen.verify.inputs import index_tensors, moves_only
 
@@ -58,7 +58,7 @@ def launch_all(out: Path, only: str) -> None:
     """Launch every case once and write what was launched; run under `ncu`, which sees no other kernel."""
     import cupy
 
-    from tilegen.runtime.gpu import prepare
+    from tilegen.run.gpu import prepare
     from tilegen.toolchain.nvrtc import nvrtc_version
 
     # Arrays without a byte to spare, so that compute-sanitizer (tests/gpu/sanitize.sh) sees an access past the end.

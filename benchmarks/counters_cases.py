@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
-from tilegen.check import check
-from tilegen.parse import parse, read_source
+from tilegen.lang.check import check
+from tilegen.lang.parse import parse, read_source
+from tilegen.lang.spec import KernelFamily
 from tilegen.program import Program
-from tilegen.runtime.outcome import Arguments, place
-from tilegen.spec import KernelFamily
+from tilegen.run.outcome import Arguments, place
 from tilegen.target import Target
 from tilegen.verify import Case, Suite, Variation
 

@@ -16,10 +16,10 @@ from statistics import median
 
 import numpy as np
 
-from tilegen.check import check
-from tilegen.parse import parse, read_source
+from tilegen.lang.check import check
+from tilegen.lang.parse import parse, read_source
 from tilegen.program import build
-from tilegen.runtime.simulated import simulate_program
+from tilegen.run.simulated import simulate_program
 from tilegen.target import DEFAULT_TARGET, target
 
 SPEC = Path(__file__).parent.parent / "specs" / "transpose.tile"

@@ -22,10 +22,10 @@ try:
     import cupy
 except ImportError as error:
     sys.exit(f"this needs a GPU and CuPy ({error}): install tilegen with its extra cuda13")
-from tilegen.check import check
-from tilegen.parse import parse, source_from_text
+from tilegen.lang.check import check
+from tilegen.lang.parse import parse, source_from_text
 from tilegen.program import Program, build
-from tilegen.runtime.gpu import place_empty, prepare
+from tilegen.run.gpu import place_empty, prepare
 from tilegen.target import target
 
 TARGET = target("sm_" + cupy.cuda.Device(0).compute_capability)

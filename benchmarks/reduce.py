@@ -32,10 +32,10 @@ from speed_work import LEAST_COPIES, TARGET, loaded, summary, timed
 
 import tilegen
 from tilegen.algebra import evaluate
-from tilegen.check import check
-from tilegen.parse import parse, source_from_text
+from tilegen.lang.check import check
+from tilegen.lang.parse import parse, source_from_text
+from tilegen.lang.spec import Kernel, Role
 from tilegen.program import Program, build
-from tilegen.spec import Kernel, Role
 
 _TORCH = {
     "f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16, "f64": torch.float64,

@@ -26,20 +26,20 @@ from typing import Any
 from speed_rows import ROWS, Row
 
 from tilegen.algebra import evaluate
-from tilegen.check import check
-from tilegen.diagnostics import SpecError
-from tilegen.nest import Nest
-from tilegen.nest.affine import memory_order
-from tilegen.nest.merge import simplified_nest
-from tilegen.parse import parse, source_from_text
-from tilegen.plan.lower import plan_map
+from tilegen.core.nest import Nest
+from tilegen.core.nest.affine import memory_order
+from tilegen.core.nest.merge import simplified_nest
+from tilegen.core.schedule.cache_hints import with_cache_hints
+from tilegen.core.schedule.model import Placement, Schedule, Stage
+from tilegen.families.tiles.candidates import auto_schedule, short_sizes
+from tilegen.families.tiles.plan import plan_map
+from tilegen.families.tiles.shapes import packed_tiles, tile_cost
+from tilegen.lang.check import check
+from tilegen.lang.diagnostics import SpecError
+from tilegen.lang.parse import parse, source_from_text
+from tilegen.lang.spec import Bounds, Hint
 from tilegen.program import Program
 from tilegen.render import render
-from tilegen.schedule.auto import auto_schedule, short_sizes
-from tilegen.schedule.cache_hints import with_cache_hints
-from tilegen.schedule.model import Placement, Schedule, Stage
-from tilegen.schedule.tiles import packed_tiles, tile_cost
-from tilegen.spec import Bounds, Hint
 from tilegen.target import Target, target
 from tilegen.toolchain import CompileError, compile_source
 

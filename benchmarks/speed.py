@@ -40,8 +40,8 @@ from speed_work import (
 )
 
 import tilegen
+from tilegen.families.tiles.candidates import expected_share
 from tilegen.program import build
-from tilegen.schedule.auto import expected_share
 
 RIVALS = ("torch", "torch.compile", "cupy", "geam", "cuTENSOR")
 

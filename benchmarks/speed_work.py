@@ -18,10 +18,10 @@ import numpy as np
 import torch
 from speed_rows import Row
 
-from tilegen.check import check
-from tilegen.parse import parse, source_from_text
+from tilegen.lang.check import check
+from tilegen.lang.parse import parse, source_from_text
+from tilegen.lang.spec import Kernel, KernelFamily, Role
 from tilegen.program import LaunchShape, Program
-from tilegen.spec import Kernel, KernelFamily, Role
 from tilegen.target import target
 from tilegen.toolchain import compile_source
 

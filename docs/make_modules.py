@@ -37,7 +37,7 @@ STAGES = [
     "program",
     "toolchain",
     "sim",
-    "runtime",
+    "run",
     "analysis",
     "verify",
     "api",

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tilegen import codes
+from tilegen.lang import codes
 
 PACKAGE = Path(codes.__file__).parent.parent
 STAGES = {

@@ -6,8 +6,16 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tilegen.diagnostics import Diagnostic, Label, Severity, SpecError, render_all, render_diagnostic, to_json
-from tilegen.source import Source, Span
+from tilegen.lang.diagnostics import (
+    Diagnostic,
+    Label,
+    Severity,
+    SpecError,
+    render_all,
+    render_diagnostic,
+    to_json,
+)
+from tilegen.lang.source import Source, Span
 
 SOURCE = Source(
     "f.tile", "kernel f(N) {\n\tin x: f32[N]\n    y[i] = x[j]\n}\n" + "\n" * 5 + "kernel g() {}\n"

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 import tilegen
-from tilegen.check import check
 from tilegen.cli.app import app
-from tilegen.codes import CODES
-from tilegen.parse import parse, source_from_text
+from tilegen.lang.check import check
+from tilegen.lang.codes import CODES
+from tilegen.lang.parse import parse, source_from_text
 from tilegen.target import target
 from tilegen.verify import verify_family
 

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tilegen.source import Source, Span
+from tilegen.lang.source import Source, Span
 
 SOURCE = Source("f.tile", "one\ntwo three\n\nfour")
 

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from tilegen.check import check
-from tilegen.parse import parse, read_source
+from tilegen.core.schedule.variants import expand
+from tilegen.lang.check import check
+from tilegen.lang.parse import parse, read_source
+from tilegen.lang.spec import KernelFamily
 from tilegen.program import build
-from tilegen.runtime.outcome import compile_program
-from tilegen.schedule.variants import expand
-from tilegen.spec import KernelFamily
+from tilegen.run.outcome import compile_program
 from tilegen.target import target
 
 SPECS = sorted((Path(__file__).resolve().parent.parent / "specs").glob("*.tile"))

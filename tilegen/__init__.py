@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from tilegen.api.errors import CallError
     from tilegen.api.files import File, load, loads
     from tilegen.api.kernel import Kernel
-    from tilegen.diagnostics import Diagnostic, SpecError
-    from tilegen.runtime.errors import ArgumentError, ArgumentTypeError, LaunchError
+    from tilegen.lang.diagnostics import Diagnostic, SpecError
+    from tilegen.run.errors import ArgumentError, ArgumentTypeError, LaunchError
     from tilegen.toolchain.errors import CompileError, ToolchainMissing
 
 __version__ = "0.1.0"
@@ -39,15 +39,15 @@ __all__ = [
 ]
 
 _MODULES = {
-    "ArgumentError": "tilegen.runtime.errors",
-    "ArgumentTypeError": "tilegen.runtime.errors",
+    "ArgumentError": "tilegen.run.errors",
+    "ArgumentTypeError": "tilegen.run.errors",
     "CallError": "tilegen.api.errors",
     "CompileError": "tilegen.toolchain.errors",
-    "Diagnostic": "tilegen.diagnostics",
+    "Diagnostic": "tilegen.lang.diagnostics",
     "File": "tilegen.api.files",
     "Kernel": "tilegen.api.kernel",
-    "LaunchError": "tilegen.runtime.errors",
-    "SpecError": "tilegen.diagnostics",
+    "LaunchError": "tilegen.run.errors",
+    "SpecError": "tilegen.lang.diagnostics",
     "ToolchainMissing": "tilegen.toolchain.errors",
     "load": "tilegen.api.files",
     "loads": "tilegen.api.files",

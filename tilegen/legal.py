@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tilegen.diagnostics import Diagnostic, SpecError
-from tilegen.plan.families import Request, require_legal
-from tilegen.schedule.variants import expand
-from tilegen.spec import Kernel, ScheduleSpec, Spec
+from tilegen.core.schedule.variants import expand
+from tilegen.families.plans import Request, require_legal
+from tilegen.lang.diagnostics import Diagnostic, SpecError
+from tilegen.lang.spec import Kernel, ScheduleSpec, Spec
 from tilegen.target import Target
 
 # A kernel or an operation that cannot be generated yet is not wrong.

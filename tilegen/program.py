@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from tilegen.algebra import evaluate
-from tilegen.nest import Nest
-from tilegen.plan.conditions import holds
-from tilegen.plan.families import Request, plans_of
-from tilegen.plan.model import Plan
+from tilegen.core.nest import Nest
+from tilegen.core.plan.conditions import holds
+from tilegen.core.plan.model import Plan
+from tilegen.core.schedule.model import Schedule
+from tilegen.cuda.names import kernel_identifier
+from tilegen.cuda.view import ParameterView
+from tilegen.families.plans import Request, plans_of
+from tilegen.lang.spec import Bounds, IndexType, Kernel, ScheduleSpec
 from tilegen.render import Rendered, render
 from tilegen.render.launcher import mapped_extents
-from tilegen.render.names import kernel_identifier
-from tilegen.render.view import ParameterView
-from tilegen.schedule.model import Schedule
-from tilegen.spec import Bounds, IndexType, Kernel, ScheduleSpec
 from tilegen.target import Target
 
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from tilegen.diagnostics import Diagnostic
-    from tilegen.spec import Condition, Expectation, KernelFamily
+    from tilegen.lang.diagnostics import Diagnostic
+    from tilegen.lang.spec import Condition, Expectation, KernelFamily
     from tilegen.target import Target
     from tilegen.verify import Case, Suite
 
@@ -60,9 +60,9 @@ class TileFile(pytest.File):
     """A `.tile` file. One that does not check is a collection error with its diagnostics."""
 
     def collect(self) -> Iterator[pytest.Item]:
-        from tilegen.check import check
-        from tilegen.diagnostics import SpecError, render_all
-        from tilegen.parse import parse, read_source
+        from tilegen.lang.check import check
+        from tilegen.lang.diagnostics import SpecError, render_all
+        from tilegen.lang.parse import parse, read_source
 
         try:
             spec = check(parse(read_source(str(self.path))))
@@ -201,7 +201,7 @@ class ProblemItem(TileItem):
         self.problems = problems
 
     def runtest(self) -> None:
-        from tilegen.diagnostics import render_all
+        from tilegen.lang.diagnostics import render_all
 
         raise TileProblem(render_all(self.problems))
 

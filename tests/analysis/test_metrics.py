@@ -10,14 +10,14 @@ import pytest
 from tilegen.analysis.footprint import distinct_sectors, elements_read
 from tilegen.analysis.metrics import METRICS, Metrics, metrics
 from tilegen.analysis.work import flops
-from tilegen.check import check
-from tilegen.check.expectations import METRICS as LANGUAGE_METRICS
-from tilegen.parse import parse, source_from_text
+from tilegen.lang.check import check
+from tilegen.lang.check.expectations import METRICS as LANGUAGE_METRICS
+from tilegen.lang.parse import parse, source_from_text
+from tilegen.lang.spec import Kernel
 from tilegen.program import Program, build
-from tilegen.runtime.layout import layout
-from tilegen.runtime.outcome import Options
-from tilegen.runtime.simulated import simulate_program
-from tilegen.spec import Kernel
+from tilegen.run.layout import layout
+from tilegen.run.outcome import Options
+from tilegen.run.simulated import simulate_program
 from tilegen.target import target
 from tilegen.verify.inputs import default_fill, make_inputs
 

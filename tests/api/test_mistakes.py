@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import tilegen
-from tilegen.codes import find
 from tilegen.dtypes import DTYPES, largest
+from tilegen.lang.codes import find
 
 A = np.arange(48, dtype="f4").reshape(6, 8)
 PLACED = np.dtype({"names": ["x", "n"], "formats": ["f4", "i4"], "offsets": [0, 8], "itemsize": 12})

@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import pytest
 
-from tilegen.check import check
-from tilegen.parse import parse
-from tilegen.source import Source
-from tilegen.spec import Kernel, Spec
+from tilegen.lang.check import check
+from tilegen.lang.parse import parse
+from tilegen.lang.source import Source
+from tilegen.lang.spec import Kernel, Spec
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 
 from tilegen.algebra import ONE, ZERO, Expr, expr, sym
 from tilegen.dtypes import BF16, C64, F16, F32, I32, I64, U8, U32
-from tilegen.spec import (
+from tilegen.lang.spec import (
     Aos,
     Binary,
     BinaryOp,
@@ -234,8 +234,8 @@ def test_bindings(kernel: Check) -> None:
 
 def test_ordinary_specs_import_neither_numpy_nor_islpy() -> None:
     code = (
-        "import sys; from tilegen.check import check; from tilegen.parse import parse\n"
-        "from tilegen.source import Source\n"
+        "import sys; from tilegen.lang.check import check; from tilegen.lang.parse import parse\n"
+        "from tilegen.lang.source import Source\n"
         "text = 'kernel t(M, N) { in a: f32[M, N]; out b: f32[N, M]; b[j, i] = a[i, j]; test M = 3, N = 4 }'\n"
         "check(parse(Source('t', text)))\n"
         "print([m for m in ('numpy', 'islpy', 'cupy') if m in sys.modules])"

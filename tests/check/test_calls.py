@@ -7,8 +7,8 @@ from itertools import product
 
 import pytest
 
-from tilegen.check import call_problems
-from tilegen.spec import Kernel
+from tilegen.lang.check import call_problems
+from tilegen.lang.spec import Kernel
 
 Check = Callable[[str], Kernel]
 

@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import pytest
 
-from tilegen.check import call_problems
-from tilegen.diagnostics import SpecError
+from tilegen.lang.check import call_problems
+from tilegen.lang.diagnostics import SpecError
+from tilegen.lang.spec import Kernel, Spec
 from tilegen.reference import SizeError, infer_sizes
-from tilegen.spec import Kernel, Spec
 
 A, B = "in a: f32[M]", "out b: f32[M]"
 PLACES = {

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from tilegen.check import check
-from tilegen.codes.check import CODES
-from tilegen.diagnostics import SpecError, render_all
-from tilegen.parse import parse
-from tilegen.source import Source
+from tilegen.lang.check import check
+from tilegen.lang.codes.check import CODES
+from tilegen.lang.diagnostics import SpecError, render_all
+from tilegen.lang.parse import parse
+from tilegen.lang.source import Source
 
 FOLDER = Path(__file__).parent / "errors"
 # Codes of calls (test_calls.py); a `.tile` file alone cannot have them.

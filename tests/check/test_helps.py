@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tilegen.check import check
-from tilegen.diagnostics import SpecError
-from tilegen.parse import parse, source_from_text
+from tilegen.lang.check import check
+from tilegen.lang.diagnostics import SpecError
+from tilegen.lang.parse import parse, source_from_text
 
 
 @pytest.mark.parametrize(

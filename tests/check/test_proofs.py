@@ -8,12 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tilegen.algebra import Expr, evaluate, expr, sym
-from tilegen.check.bounds import BoundsProver, Proved, Refuted
-from tilegen.check.guards import Conditions
-from tilegen.check.one_to_one import are_disjoint, is_one_to_one
-from tilegen.check.symbolic import Space
-from tilegen.source import Source, Span
-from tilegen.spec import Axis
+from tilegen.lang.check.bounds import BoundsProver, Proved, Refuted
+from tilegen.lang.check.guards import Conditions
+from tilegen.lang.check.one_to_one import are_disjoint, is_one_to_one
+from tilegen.lang.check.symbolic import Space
+from tilegen.lang.source import Source, Span
+from tilegen.lang.spec import Axis
 
 SPAN = Span(Source("t", ""), 0, 0)
 M, N, i, j = (sym(n) for n in "MNij")

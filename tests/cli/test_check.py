@@ -13,7 +13,7 @@ import pytest
 
 import tilegen as package
 from tilegen.cli import app
-from tilegen.codes import CODES
+from tilegen.lang.codes import CODES
 
 Tilegen = Callable[..., object]
 

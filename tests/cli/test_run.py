@@ -163,8 +163,8 @@ def test_a_gpu_that_is_not_there_is_3(tilegen, tmp_path, spec, array, monkeypatc
     def none() -> None:
         raise ToolchainMissing("launching needs an NVIDIA GPU", "run on a machine with one")
 
-    monkeypatch.setattr("tilegen.runtime.launch.gpu", none)
-    monkeypatch.setattr("tilegen.runtime.gpu.gpu", none)
+    monkeypatch.setattr("tilegen.run.launch.gpu", none)
+    monkeypatch.setattr("tilegen.run.gpu.gpu", none)
     for arguments in (["verify"], ["run"], ["run", "-i", f"a={tmp_path / 'a.npy'}"]):
         outcome = tilegen(arguments[0], spec, *arguments[1:], "--on", "gpu")
         assert outcome.code == 3, arguments
@@ -175,7 +175,7 @@ def test_a_gpu_that_is_not_there_is_3(tilegen, tmp_path, spec, array, monkeypatc
 def test_a_result_that_is_wrong_is_1_and_not_written(tilegen, tmp_path, spec, array, monkeypatch) -> None:
     import dataclasses
 
-    from tilegen.runtime import simulated
+    from tilegen.run import simulated
 
     right = simulated.simulate_program
 
@@ -183,7 +183,7 @@ def test_a_result_that_is_wrong_is_1_and_not_written(tilegen, tmp_path, spec, ar
         run = right(*arguments, **options)
         return dataclasses.replace(run, outputs={name: value + 1 for name, value in run.outputs.items()})
 
-    monkeypatch.setattr("tilegen.runtime.simulated.simulate_program", wrong)
+    monkeypatch.setattr("tilegen.run.simulated.simulate_program", wrong)
     outcome = tilegen("run", spec, "-i", f"a={tmp_path / 'a.npy'}", "-o", f"b={tmp_path / 'b.npy'}")
     assert outcome.code == 1
     assert "error[TG0905]" in outcome.err and "bug in tilegen" in outcome.err

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from tilegen.api.selection import find_family
-from tilegen.check import check
 from tilegen.emit import Emitted, generate, requests, write
-from tilegen.parse import parse, source_from_text
+from tilegen.lang.check import check
+from tilegen.lang.parse import parse, source_from_text
 from tilegen.target import target
 
 SPECS = {

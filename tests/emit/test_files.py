@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tilegen.diagnostics import SpecError
 from tilegen.emit import write
+from tilegen.lang.diagnostics import SpecError
 
 from .conftest import SPECS, emitted
 

@@ -8,8 +8,8 @@ from collections.abc import Callable
 import pytest
 
 from tilegen.program import Program
-from tilegen.runtime.outcome import Options
-from tilegen.runtime.simulated import simulate_program
+from tilegen.run.outcome import Options
+from tilegen.run.simulated import simulate_program
 from tilegen.verify import compare
 from tilegen.verify.inputs import default_fill, make_inputs
 

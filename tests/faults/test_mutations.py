@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from tilegen.check import check
-from tilegen.parse import parse, source_from_text
+from tilegen.lang.check import check
+from tilegen.lang.parse import parse, source_from_text
 from tilegen.program import Program, build
 from tilegen.reference import expected
-from tilegen.runtime.outcome import Options, Run
-from tilegen.runtime.simulated import simulate_program
+from tilegen.run.outcome import Options, Run
+from tilegen.run.simulated import simulate_program
 from tilegen.target import target
 from tilegen.verify import Mismatch, compare
 from tilegen.verify.inputs import default_fill, make_inputs

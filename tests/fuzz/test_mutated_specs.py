@@ -18,13 +18,13 @@ from types import FrameType
 
 import pytest
 
-from tilegen.check import check
-from tilegen.codes import find
-from tilegen.diagnostics import SpecError, render_all
-from tilegen.parse import parse
+from tilegen.core.schedule.variants import expand
+from tilegen.lang.check import check
+from tilegen.lang.codes import find
+from tilegen.lang.diagnostics import SpecError, render_all
+from tilegen.lang.parse import parse
+from tilegen.lang.source import Source
 from tilegen.program import build
-from tilegen.schedule.variants import expand
-from tilegen.source import Source
 from tilegen.target import target
 
 TESTS = Path(__file__).parent.parent

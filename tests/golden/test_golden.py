@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from tilegen.check import check
-from tilegen.parse import parse
+from tilegen.lang.check import check
+from tilegen.lang.parse import parse
+from tilegen.lang.source import Source
 from tilegen.program import Program, build
-from tilegen.source import Source
 from tilegen.target import target
 
 FOLDER = Path(__file__).parent

@@ -3,7 +3,7 @@
     pytest -n 8 specs --tilegen-on gpu -k "not gpu and not bandwidth"      every spec, schedule, type and shape
     pytest specs tests/gpu --tilegen-on gpu -k "gpu and not test_specs and not bandwidth"          the large shapes
     pytest specs --tilegen-on gpu -k bandwidth                              times, alone on the machine
-    pytest tests/api tests/runtime --tilegen-on gpu                         calls
+    pytest tests/api tests/run --tilegen-on gpu                         calls
     sh tests/gpu/sanitize.sh                                                compute-sanitizer
 
 `pytest tests/gpu --tilegen-on gpu` does the first two in one process. Large shapes of pure movement (all of them are)

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from tilegen.check import check
-from tilegen.parse import parse, source_from_text
+from tilegen.lang.check import check
+from tilegen.lang.parse import parse, source_from_text
 from tilegen.program import Program, build
-from tilegen.runtime.gpu import launch, place_empty
+from tilegen.run.gpu import launch, place_empty
 from tilegen.target import target
 from tilegen.verify.movement import moves_of, run_moves
 

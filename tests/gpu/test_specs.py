@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tilegen.check import check
-from tilegen.parse import parse, read_source
-from tilegen.spec import KernelFamily
+from tilegen.lang.check import check
+from tilegen.lang.parse import parse, read_source
+from tilegen.lang.spec import KernelFamily
 from tilegen.target import Target, target
 from tilegen.verify import verify_kernel
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from tilegen.check import check
-from tilegen.nest.family import Family, family_of
-from tilegen.nest.histogram import Histogram, Match, histogram_nest, histogram_of
-from tilegen.nest.lets import inline_lets
-from tilegen.nest.value_range import value_range
-from tilegen.parse import parse
-from tilegen.source import Source
-from tilegen.spec import Kernel
+from tilegen.core.nest.lets import inline_lets
+from tilegen.core.nest.value_range import value_range
+from tilegen.families.histogram.nest import Histogram, Match, histogram_nest, histogram_of
+from tilegen.families.match import Family, family_of
+from tilegen.lang.check import check
+from tilegen.lang.parse import parse
+from tilegen.lang.source import Source
+from tilegen.lang.spec import Kernel
 
 
 def kernel_of(body: str, header: str = "N") -> Kernel:

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tilegen import syntax
-from tilegen.parse import parse, read_source, source_from_text
-from tilegen.syntax import (
+from tilegen.lang import syntax
+from tilegen.lang.parse import parse, read_source, source_from_text
+from tilegen.lang.syntax import (
     AssignStatement,
     BinaryExpression,
     BoolLiteral,

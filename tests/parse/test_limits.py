@@ -5,11 +5,11 @@ import time
 
 import pytest
 
-from tilegen.diagnostics import SpecError, render_all
-from tilegen.parse import parse, source_from_text
-from tilegen.parse.depth import MAX_DEPTH
-from tilegen.parse.machine import MAX_ERRORS, MAX_NESTING
-from tilegen.parse.scanner import MAX_TOKENS
+from tilegen.lang.diagnostics import SpecError, render_all
+from tilegen.lang.parse import parse, source_from_text
+from tilegen.lang.parse.depth import MAX_DEPTH
+from tilegen.lang.parse.machine import MAX_ERRORS, MAX_NESTING
+from tilegen.lang.parse.scanner import MAX_TOKENS
 
 
 def spec(value: str) -> str:

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from tilegen.diagnostics import Diagnostic, SpecError, render_diagnostic
-from tilegen.parse import parse, read_source, source_from_text
-from tilegen.parse.reader import MAX_BYTES
+from tilegen.lang.diagnostics import Diagnostic, SpecError, render_diagnostic
+from tilegen.lang.parse import parse, read_source, source_from_text
+from tilegen.lang.parse.reader import MAX_BYTES
 
 TEXT = "kernel f(N) {\n    in x: f32[N]\n    out y: f32[N]\n    y[i] = x[i]\n}\n"
 

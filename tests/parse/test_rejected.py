@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from tilegen.diagnostics import SpecError, render_all
-from tilegen.parse import parse
-from tilegen.source import Source
+from tilegen.lang.diagnostics import SpecError, render_all
+from tilegen.lang.parse import parse
+from tilegen.lang.source import Source
 
 REJECTED = sorted((Path(__file__).parent / "rejected").glob("*.tile"))
 

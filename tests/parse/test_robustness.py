@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tilegen.codes import find
-from tilegen.diagnostics import SpecError, render_diagnostic, to_json
-from tilegen.parse import parse, source_from_text
+from tilegen.lang.codes import find
+from tilegen.lang.diagnostics import SpecError, render_diagnostic, to_json
+from tilegen.lang.parse import parse, source_from_text
 
 SPECS = [
     p.read_text(encoding="utf-8")

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tilegen.parse import parse, read_source, source_from_text
-from tilegen.source import Source, Span
-from tilegen.syntax import (
+from tilegen.lang.parse import parse, read_source, source_from_text
+from tilegen.lang.source import Source, Span
+from tilegen.lang.syntax import (
     BinaryExpression,
     CallExpression,
     Ident,

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tilegen.cache_folder import cache_folder
-from tilegen.parse import table
+from tilegen.lang.parse import table
 
 TRANSPOSE = Path(__file__).parent.parent / "data/language/transpose.tile"
 
@@ -77,7 +77,7 @@ def test_build_is_deterministic() -> None:
 
 def test_a_process_with_a_cached_table_imports_little(cache: Path) -> None:
     program = (
-        "import sys; from tilegen.parse import parse, read_source; parse(read_source(sys.argv[1])); "
+        "import sys; from tilegen.lang.parse import parse, read_source; parse(read_source(sys.argv[1])); "
         "print(sorted({'lark', 'numpy', 'cupy', 'ml_dtypes', 'jinja2', 'rich', 'tempfile'} & set(sys.modules)))"
     )
     command = [sys.executable, "-c", program, str(TRANSPOSE)]

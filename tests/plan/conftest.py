@@ -7,17 +7,17 @@ from dataclasses import dataclass, field
 
 import pytest
 
-import tilegen.runtime.simulated as simulated
-from tilegen.check import call_problems, check
+import tilegen.run.simulated as simulated
+from tilegen.core.schedule.variants import expand
+from tilegen.lang.check import call_problems, check
+from tilegen.lang.parse import parse
+from tilegen.lang.source import Source
+from tilegen.lang.spec import Bounds
 from tilegen.numpy_types import Array
-from tilegen.parse import parse
 from tilegen.program import LaunchRefused, LaunchShape, Program, build
 from tilegen.reference import expected
-from tilegen.runtime.layout import layout
-from tilegen.runtime.outcome import Options
-from tilegen.schedule.variants import expand
-from tilegen.source import Source
-from tilegen.spec import Bounds
+from tilegen.run.layout import layout
+from tilegen.run.outcome import Options
 from tilegen.target import target
 from tilegen.toolchain import compile_source
 from tilegen.verify.compare import compare

@@ -10,13 +10,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import tilegen
-from tilegen.check import check
-from tilegen.parse import parse
-from tilegen.plan.histogram_model import CountElements
+from tilegen.families.histogram.phases import CountElements
+from tilegen.lang.check import check
+from tilegen.lang.parse import parse
+from tilegen.lang.source import Source
 from tilegen.program import Program, build
-from tilegen.runtime.outcome import Options
-from tilegen.runtime.simulated import simulate_program
-from tilegen.source import Source
+from tilegen.run.outcome import Options
+from tilegen.run.simulated import simulate_program
 from tilegen.target import target
 
 SIZES = (0, 1, 31, 33, 1000, 4097, 70001)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, event, given, settings
 from hypothesis import strategies as st
 
-from tilegen.diagnostics import SpecError
+from tilegen.lang.diagnostics import SpecError
 
 EXTENTS = (0, 1, 2, 3, 5, 7, 8, 16, 31, 32, 33, 64)
 TYPES = ("f32", "f32", "u8", "f16", "f64", "c128", "i16", "bool", "bf16", "f8e4m3", "i64", "c64")

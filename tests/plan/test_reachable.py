@@ -6,9 +6,9 @@ import re
 
 import pytest
 
-from tilegen.check import check
-from tilegen.parse import parse, source_from_text
-from tilegen.plan.conditions import always
+from tilegen.core.plan.conditions import always
+from tilegen.lang.check import check
+from tilegen.lang.parse import parse, source_from_text
 from tilegen.program import Program, build
 from tilegen.target import target
 

@@ -10,14 +10,14 @@ import pytest
 
 import tilegen
 from tilegen.analysis.metrics import metrics
-from tilegen.check import check
-from tilegen.diagnostics import SpecError
+from tilegen.core.schedule.variants import expand
+from tilegen.lang.check import check
+from tilegen.lang.diagnostics import SpecError
+from tilegen.lang.parse import parse, source_from_text
 from tilegen.numpy_types import Array
-from tilegen.parse import parse, source_from_text
 from tilegen.program import Program, build
-from tilegen.runtime.outcome import Options
-from tilegen.runtime.simulated import simulate_program
-from tilegen.schedule.variants import expand
+from tilegen.run.outcome import Options
+from tilegen.run.simulated import simulate_program
 from tilegen.target import target
 
 TARGET = target("sm_90")

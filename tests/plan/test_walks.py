@@ -9,12 +9,12 @@ import pytest
 
 import tilegen
 from tilegen.algebra import evaluate
-from tilegen.check import check
-from tilegen.parse import parse, source_from_text
-from tilegen.plan.model import Sweep
-from tilegen.plan.sweep import distribute, distribute_as_written
+from tilegen.core.plan.model import Sweep
+from tilegen.core.plan.sweep import distribute, distribute_as_written
+from tilegen.core.schedule.variants import expand
+from tilegen.lang.check import check
+from tilegen.lang.parse import parse, source_from_text
 from tilegen.program import build
-from tilegen.schedule.variants import expand
 from tilegen.target import target
 
 BOXES = [

@@ -8,15 +8,15 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
-import tilegen.runtime.simulated as simulated
-from tilegen.check import call_problems, check
+import tilegen.run.simulated as simulated
+from tilegen.core.schedule.variants import expand
+from tilegen.lang.check import call_problems, check
+from tilegen.lang.parse import parse, source_from_text
 from tilegen.numpy_types import Array
-from tilegen.parse import parse, source_from_text
 from tilegen.program import LaunchShape, Program, build
 from tilegen.reference import expected
-from tilegen.runtime.layout import layout, through_memory
-from tilegen.runtime.outcome import Number, Options, Run
-from tilegen.schedule.variants import expand
+from tilegen.run.layout import layout, through_memory
+from tilegen.run.outcome import Number, Options, Run
 from tilegen.target import target
 from tilegen.toolchain import Compiled, compile_source
 from tilegen.verify.compare import compare

@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import HealthCheck, Phase, event, given, settings
 from hypothesis import strategies as st
 
-from tilegen.diagnostics import SpecError
+from tilegen.lang.diagnostics import SpecError
 
 from .harness import Ready, Trial, execute, prepare, program_of
 

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from tilegen.check import call_problems, check
+from tilegen.lang.check import call_problems, check
+from tilegen.lang.parse import parse, source_from_text
 from tilegen.numpy_types import Array
-from tilegen.parse import parse, source_from_text
 
 from .harness import Trial, prepare, program_of, run, simulate
 

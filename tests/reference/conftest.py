@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tilegen.check import check
-from tilegen.parse import parse
+from tilegen.lang.check import check
+from tilegen.lang.parse import parse
+from tilegen.lang.source import Source
+from tilegen.lang.spec import Kernel
 from tilegen.reference import evaluate, infer_sizes
-from tilegen.source import Source
-from tilegen.spec import Kernel
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tilegen.lang.spec import Kernel
 from tilegen.reference import EmptyReductionError, reduce
-from tilegen.spec import Kernel
 
 Run = Callable[..., Any]
 Load = Callable[..., Kernel]

@@ -9,9 +9,8 @@ import pytest
 
 from tilegen.algebra import Expr, expr, sym
 from tilegen.dtypes import BOOL, F32, I32, DType
-from tilegen.reference import OutOfBoundsError, SizeError, evaluate, infer_sizes, is_movement
-from tilegen.source import Source, Span
-from tilegen.spec import (
+from tilegen.lang.source import Source, Span
+from tilegen.lang.spec import (
     Aos,
     Assign,
     Axis,
@@ -29,6 +28,7 @@ from tilegen.spec import (
     Value,
     Where,
 )
+from tilegen.reference import OutOfBoundsError, SizeError, evaluate, infer_sizes, is_movement
 
 SPAN = Span(Source("hand", ""), 0, 0)
 i, j, k, m, n = (sym(name) for name in "ijkMN")

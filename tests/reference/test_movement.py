@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tilegen.lang.spec import Kernel
 from tilegen.reference import OutOfBoundsError, is_movement
-from tilegen.spec import Kernel
 
 Run = Callable[..., Any]
 Load = Callable[..., Kernel]

@@ -13,8 +13,7 @@ import pytest
 from tilegen import algebra
 from tilegen.algebra import Expr
 from tilegen.dtypes import DType, Kind
-from tilegen.reference import evaluate, reduce
-from tilegen.spec import (
+from tilegen.lang.spec import (
     Assign,
     Axis,
     Binary,
@@ -35,6 +34,7 @@ from tilegen.spec import (
     Value,
     Where,
 )
+from tilegen.reference import evaluate, reduce
 
 Load = Callable[..., Kernel]
 

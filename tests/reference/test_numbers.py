@@ -23,10 +23,10 @@ from tilegen.dtypes import (
     U8,
     DType,
 )
+from tilegen.lang.spec import BinaryOp
 from tilegen.numpy_types import numpy_dtype
 from tilegen.reference.arithmetic import binary, convert
 from tilegen.reference.number import FORMATS, Number, format_of, round_to, spacing
-from tilegen.spec import BinaryOp
 
 
 @pytest.fixture(autouse=True)

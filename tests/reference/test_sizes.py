@@ -7,8 +7,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from tilegen.lang.spec import Kernel
 from tilegen.reference import SizeError, evaluate, infer_sizes
-from tilegen.spec import Kernel
 
 Load = Callable[..., Kernel]
 

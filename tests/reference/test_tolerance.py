@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from tilegen.dtypes import BF16, BOOL, C64, F16, F32, F64, I32, DType
+from tilegen.lang.spec import Kernel
 from tilegen.reference import Expected, agrees, expected, tolerance, tree
-from tilegen.spec import Kernel
 
 Load = Callable[..., Kernel]
 RNG = np.random.default_rng(11)

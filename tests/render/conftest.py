@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from tilegen.check import check
-from tilegen.diagnostics import SpecError
-from tilegen.parse import parse
+from tilegen.core.schedule.variants import expand
+from tilegen.lang.check import check
+from tilegen.lang.diagnostics import SpecError
+from tilegen.lang.parse import parse
+from tilegen.lang.source import Source
 from tilegen.program import Program, build
-from tilegen.schedule.variants import expand
-from tilegen.source import Source
 from tilegen.target import target
 
 TESTS = Path(__file__).parent.parent

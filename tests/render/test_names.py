@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import tilegen.render
-from tilegen.render.names import RESERVED, Names
+from tilegen.cuda.names import RESERVED, Names
 
 TEMPLATES = Path(tilegen.render.__file__).parent.parent / "templates"
 

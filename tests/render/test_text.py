@@ -141,11 +141,11 @@ def test_marked_lines_point_into_the_spec(programs: Programs) -> None:
 DIGEST = """
 import hashlib, sys
 from pathlib import Path
-from tilegen.check import check
-from tilegen.parse import parse
+from tilegen.lang.check import check
+from tilegen.lang.parse import parse
 from tilegen.program import build
-from tilegen.schedule.variants import expand
-from tilegen.source import Source
+from tilegen.core.schedule.variants import expand
+from tilegen.lang.source import Source
 from tilegen.target import target
 total = hashlib.sha256()
 for path in sys.argv[1:]:
@@ -189,10 +189,10 @@ def test_the_same_bytes_under_any_hash_seed_and_folder(tmp_path: Path) -> None:
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])
 def test_what_was_built_before_does_not_matter(order: tuple[int, int]) -> None:
     """Names are handed out per file: no counter lives longer than it."""
-    from tilegen.check import check
-    from tilegen.parse import parse
+    from tilegen.lang.check import check
+    from tilegen.lang.parse import parse
+    from tilegen.lang.source import Source
     from tilegen.program import build
-    from tilegen.source import Source
     from tilegen.target import target
 
     texts = [

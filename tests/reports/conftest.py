@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tilegen.check import check
+from tilegen.core.schedule.variants import expand
+from tilegen.lang.check import check
+from tilegen.lang.parse import parse
+from tilegen.lang.source import Source
 from tilegen.numpy_types import Array
-from tilegen.parse import parse
 from tilegen.program import Program, build
-from tilegen.runtime.outcome import Options, Run
-from tilegen.runtime.simulated import simulate_program
-from tilegen.schedule.variants import expand
-from tilegen.source import Source
+from tilegen.run.outcome import Options, Run
+from tilegen.run.simulated import simulate_program
 from tilegen.target import target
 
 REPORTS = [

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tilegen.check import check
-from tilegen.diagnostics import SpecError
-from tilegen.parse import parse
+from tilegen.lang.check import check
+from tilegen.lang.diagnostics import SpecError
+from tilegen.lang.parse import parse
+from tilegen.lang.source import Source
 from tilegen.program import Program, build
 from tilegen.sim import Launch, Memory, load_module, simulate
-from tilegen.source import Source
 from tilegen.target import target
 from tilegen.toolchain import compile_source
 

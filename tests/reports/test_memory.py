@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tilegen.diagnostics import SpecError
+from tilegen.lang.diagnostics import SpecError
 from tilegen.program import Program
 
 Run = Callable[..., Any]

@@ -10,9 +10,9 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from tilegen.check import call_problems, check
-from tilegen.diagnostics import SpecError
-from tilegen.parse import parse, source_from_text
+from tilegen.lang.check import call_problems, check
+from tilegen.lang.diagnostics import SpecError
+from tilegen.lang.parse import parse, source_from_text
 from tilegen.program import Program, build
 from tilegen.target import target
 

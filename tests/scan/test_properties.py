@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from tilegen.diagnostics import SpecError
+from tilegen.lang.diagnostics import SpecError
 
 from .conftest import judge, program_of
 

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import tilegen
-from tilegen.check import check
-from tilegen.parse import parse, source_from_text
+from tilegen.families.tiles.candidates import expected_share
+from tilegen.lang.check import check
+from tilegen.lang.parse import parse, source_from_text
 from tilegen.program import Program, build
-from tilegen.runtime.outcome import compile_program
-from tilegen.schedule.auto import expected_share
+from tilegen.run.outcome import compile_program
 from tilegen.target import target
 
 TRANSPOSE = "kernel transpose(M, N) {{ in a: {0}[M, N]; out b: {0}[N, M]; b[j, i] = a[i, j] }}"

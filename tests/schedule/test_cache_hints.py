@@ -6,10 +6,10 @@ import re
 
 import pytest
 
-from tilegen.check import check
-from tilegen.parse import parse, source_from_text
+from tilegen.lang.check import check
+from tilegen.lang.parse import parse, source_from_text
+from tilegen.lang.spec import Hint
 from tilegen.program import Program, build
-from tilegen.spec import Hint
 from tilegen.target import target
 from tilegen.toolchain import compile_source
 

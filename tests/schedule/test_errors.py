@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from tilegen.check import check
-from tilegen.codes.schedule import CODES
-from tilegen.diagnostics import SpecError, render_all
-from tilegen.parse import parse
+from tilegen.core.schedule.variants import expand
+from tilegen.lang.check import check
+from tilegen.lang.codes.schedule import CODES
+from tilegen.lang.diagnostics import SpecError, render_all
+from tilegen.lang.parse import parse
+from tilegen.lang.source import Source
 from tilegen.program import Program, build
-from tilegen.schedule.variants import expand
-from tilegen.source import Source
 from tilegen.target import target
 
 FOLDER = Path(__file__).parent / "errors"

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tilegen.check import check
-from tilegen.parse import parse, source_from_text
+from tilegen.lang.check import check
+from tilegen.lang.parse import parse, source_from_text
 from tilegen.program import Program, build
-from tilegen.runtime import gpu
-from tilegen.runtime.config import LaunchConfig
+from tilegen.run import gpu
+from tilegen.run.config import LaunchConfig
 from tilegen.sim import Launch, Memory, load_module, simulate
 from tilegen.target import target
 from tilegen.toolchain import Compiled

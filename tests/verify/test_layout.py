@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tilegen.check import check
+from tilegen.lang.check import check
+from tilegen.lang.parse import parse, source_from_text
+from tilegen.lang.spec import Tensor
 from tilegen.numpy_types import numpy_dtype
-from tilegen.parse import parse, source_from_text
-from tilegen.runtime.layout import element_mask, layout, owned, pack, unpack
-from tilegen.spec import Tensor
+from tilegen.run.layout import element_mask, layout, owned, pack, unpack
 
 STRUCT = "struct { x: f32, k: u8, z: f64 }"
 

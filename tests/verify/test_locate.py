@@ -7,10 +7,10 @@ import re
 import numpy as np
 import pytest
 
-from tilegen.check import check
-from tilegen.parse import parse, source_from_text
+from tilegen.lang.check import check
+from tilegen.lang.parse import parse, source_from_text
 from tilegen.program import Program, build
-from tilegen.runtime.simulated import simulate_program
+from tilegen.run.simulated import simulate_program
 from tilegen.target import target
 from tilegen.verify.locate import locate
 

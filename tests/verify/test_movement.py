@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tilegen.check import check
-from tilegen.parse import parse, read_source, source_from_text
+from tilegen.lang.check import check
+from tilegen.lang.parse import parse, read_source, source_from_text
+from tilegen.lang.spec import Fill, Kernel
 from tilegen.reference import expected
-from tilegen.runtime.layout import layout
-from tilegen.spec import Fill, Kernel
+from tilegen.run.layout import layout
 from tilegen.verify.inputs import make_inputs
 from tilegen.verify.movement import first_codes, moves_of, wanted_bits
 

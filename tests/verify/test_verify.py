@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from tilegen.check import check
-from tilegen.parse import parse, source_from_text
+from tilegen.lang.check import check
+from tilegen.lang.parse import parse, source_from_text
+from tilegen.lang.spec import KernelFamily
 from tilegen.program import Program
-from tilegen.spec import KernelFamily
 from tilegen.target import target
 from tilegen.verify import Suite, Verdict, VerifyReport, verify_family, verify_kernel
 from tilegen.verify.report import Variation

@@ -9,12 +9,12 @@ import numpy.typing as npt
 
 from tilegen.algebra import Expr
 from tilegen.dtypes import Struct
+from tilegen.lang.spec import Kernel, Read, Soa
 from tilegen.numpy_types import Array
 from tilegen.reference.access import Readable, read
 from tilegen.reference.evaluate import PythonNumber, _Evaluator, serial
 from tilegen.reference.frame import Frame
-from tilegen.runtime.layout import DeviceLayout, positions
-from tilegen.spec import Kernel, Read, Soa
+from tilegen.run.layout import DeviceLayout, positions
 
 SECTOR = 32
 Mask = npt.NDArray[np.bool_]

@@ -15,7 +15,7 @@ from tilegen.analysis.occupancy import occupancy
 from tilegen.analysis.work import flops
 from tilegen.numpy_types import Array
 from tilegen.program import Program
-from tilegen.runtime.outcome import Run
+from tilegen.run.outcome import Run
 
 MEASURED = frozenset({"bandwidth", "time"})
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from tilegen.algebra import evaluate
 from tilegen.dtypes import Kind
-from tilegen.spec import (
+from tilegen.lang.spec import (
     Axis,
     Binary,
     BinaryOp,

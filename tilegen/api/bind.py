@@ -12,13 +12,13 @@ from tilegen.api.outputs import allocate
 from tilegen.api.scalars import Number, scalar_values
 from tilegen.api.selection import did_you_mean, matching_kernels
 from tilegen.api.tensors import Passed, conversion, element_of, label, read, require_layout, spelled
-from tilegen.check import call_problems
 from tilegen.dtypes import Struct
+from tilegen.lang.check import call_problems
+from tilegen.lang.spec import Kernel, KernelFamily, Role, Tensor
 from tilegen.reference import SizeError, infer_sizes
-from tilegen.runtime.arguments import check_element, check_no_overlap, check_one_device, check_writable
-from tilegen.runtime.arrays import ArrayKind, ArrayView
-from tilegen.runtime.layout import DeviceLayout, layout
-from tilegen.spec import Kernel, KernelFamily, Role, Tensor
+from tilegen.run.arguments import check_element, check_no_overlap, check_one_device, check_writable
+from tilegen.run.arrays import ArrayKind, ArrayView
+from tilegen.run.layout import DeviceLayout, layout
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from tilegen.runtime.errors import ArgumentError, ArgumentTypeError
+from tilegen.run.errors import ArgumentError, ArgumentTypeError
 
 
 class CallError(ArgumentError):

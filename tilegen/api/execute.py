@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from tilegen.lang.spec import Kernel, KernelFamily, ScheduleSpec
 from tilegen.program import Program, build
-from tilegen.spec import Kernel, KernelFamily, ScheduleSpec
 from tilegen.target import Target
 
 if TYPE_CHECKING:
     from tilegen.api.bind import Call
     from tilegen.api.prepared import Prepared
-    from tilegen.runtime.launch import Kernel as Loaded
+    from tilegen.run.launch import Kernel as Loaded
 
 _MOST = 1024
 
@@ -120,7 +120,7 @@ class Programs:
         """The compiled kernel called `entry`; programs of the same text share it."""
         key = (program.source, entry)
         if key not in self._loaded:
-            from tilegen.runtime.launch import Kernel as LaunchableKernel
+            from tilegen.run.launch import Kernel as LaunchableKernel
             from tilegen.toolchain import compile_source
 
             _make_room(self._loaded)

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from tilegen.api.kernel import Kernel
 from tilegen.api.selection import find_family
-from tilegen.check import check
-from tilegen.parse import parse, read_source, source_from_text
-from tilegen.source import Source
-from tilegen.spec import Spec
+from tilegen.lang.check import check
+from tilegen.lang.parse import parse, read_source, source_from_text
+from tilegen.lang.source import Source
+from tilegen.lang.spec import Spec
 from tilegen.target import Target
 from tilegen.target import target as target_named
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from tilegen.api.selection import AUTO, find_kernel, find_schedule, matching_kernels, schedule_names
-from tilegen.spec import KernelFamily, Role, Spec
+from tilegen.lang.spec import KernelFamily, Role, Spec
 from tilegen.target import Target
 from tilegen.target import target as target_named
 

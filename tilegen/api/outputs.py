@@ -9,11 +9,11 @@ import numpy as np
 from tilegen.algebra import sym
 from tilegen.api.errors import CallError, coded
 from tilegen.api.tensors import Form, Passed
+from tilegen.core.nest.build import pointer_names, uniform
 from tilegen.dtypes import ElementType, Struct
-from tilegen.nest.build import pointer_names, uniform
-from tilegen.runtime.arrays import ArrayKind, empty, view
-from tilegen.runtime.layout import DeviceLayout, dense_strides
-from tilegen.spec import Aosoa, Assign, Kernel, Role, Soa, Tensor
+from tilegen.lang.spec import Aosoa, Assign, Kernel, Role, Soa, Tensor
+from tilegen.run.arrays import ArrayKind, empty, view
+from tilegen.run.layout import DeviceLayout, dense_strides
 
 # More than any address space has.
 _TOO_MANY_BYTES = 1 << 47

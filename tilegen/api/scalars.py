@@ -8,7 +8,7 @@ from typing import Any
 
 from tilegen.api.errors import CallError, CallTypeError
 from tilegen.dtypes import DType, Kind, complex_part, largest, overflows
-from tilegen.spec import Kernel
+from tilegen.lang.spec import Kernel
 
 Number = int | float | complex | bool
 

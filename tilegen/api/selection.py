@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from tilegen.diagnostics import Diagnostic, SpecError
-from tilegen.schedule.variants import expand
-from tilegen.spec import Kernel, KernelFamily, ScheduleSpec, Spec
+from tilegen.core.schedule.variants import expand
+from tilegen.lang.diagnostics import Diagnostic, SpecError
+from tilegen.lang.spec import Kernel, KernelFamily, ScheduleSpec, Spec
 
 AUTO = "auto"
 

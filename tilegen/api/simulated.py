@@ -6,10 +6,10 @@ from tilegen.api.bind import Call
 from tilegen.api.errors import CallError, SimulatedFault
 from tilegen.api.outputs import writes_all
 from tilegen.api.tensors import Form, from_logical, to_logical
+from tilegen.lang.spec import Aosoa, Role
 from tilegen.program import LaunchRefused, Program
-from tilegen.runtime.outcome import Options
-from tilegen.runtime.simulated import simulate_program
-from tilegen.spec import Aosoa, Role
+from tilegen.run.outcome import Options
+from tilegen.run.simulated import simulate_program
 
 _ALIGNMENT = 256  # of what cudaMalloc returns: addresses that differ by less than this are told apart
 

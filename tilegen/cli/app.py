@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from tilegen import __version__
-from tilegen.diagnostics import Diagnostic, SpecError, to_json
+from tilegen.lang.diagnostics import Diagnostic, SpecError, to_json
 
 # Command -> its module in `cli/commands`, which has it as `command`.
 _COMMANDS = {
@@ -111,7 +111,7 @@ def _argument(error: Exception) -> tuple[Diagnostic, int] | None:
     if call is not None and isinstance(error, call.CallError):
         code = 2 if error.code in _USAGE else 1
         return Diagnostic(error.code, error.message, None, error.notes, error.helps), code
-    runtime = sys.modules.get("tilegen.runtime.errors")
+    runtime = sys.modules.get("tilegen.run.errors")
     if runtime is not None and isinstance(error, (runtime.ArgumentError, runtime.LaunchError)):
         return Diagnostic("TG0819", str(error), None, helps=("give other arrays or sizes",)), 1
     return None

@@ -15,15 +15,15 @@ from tilegen.api.errors import CallError
 from tilegen.api.selection import did_you_mean, matching_kernels, problem
 from tilegen.api.tensors import Form, Passed, spelled
 from tilegen.cli.screen import Screen
-from tilegen.diagnostics import Diagnostic, to_json
 from tilegen.dtypes import DType, Struct
+from tilegen.lang.diagnostics import Diagnostic, to_json
+from tilegen.lang.spec import Kernel, KernelFamily, Role, ScheduleSpec, Tensor
 from tilegen.numpy_types import Array, numpy_dtype
 from tilegen.program import LaunchRefused, Program, build
 from tilegen.reference import EvaluationError, expected
-from tilegen.runtime.arrays import view
-from tilegen.runtime.layout import through_memory
-from tilegen.runtime.outcome import Run
-from tilegen.spec import Kernel, KernelFamily, Role, ScheduleSpec, Tensor
+from tilegen.run.arrays import view
+from tilegen.run.layout import through_memory
+from tilegen.run.outcome import Run
 from tilegen.target import Target
 from tilegen.toolchain import default_target
 from tilegen.verify import compare
@@ -97,10 +97,10 @@ def _execute(
     on: str,
 ) -> Run:
     if on == "gpu":
-        from tilegen.runtime.gpu import launch_program
+        from tilegen.run.gpu import launch_program
 
         return launch_program(program, sizes, arrays, scalars)
-    from tilegen.runtime.simulated import simulate_program
+    from tilegen.run.simulated import simulate_program
 
     return simulate_program(program, sizes, arrays, scalars)
 

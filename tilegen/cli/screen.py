@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterable
 from typing import IO, Any
 
-from tilegen.diagnostics import Diagnostic, render_all
+from tilegen.lang.diagnostics import Diagnostic, render_all
 
 
 class Screen:

@@ -8,13 +8,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from tilegen import syntax
-from tilegen.check import check
-from tilegen.diagnostics import Diagnostic, SpecError
-from tilegen.parse import parse, read_source
-from tilegen.parse.reader import decode
-from tilegen.source import Source
-from tilegen.spec import Spec
+from tilegen.lang import syntax
+from tilegen.lang.check import check
+from tilegen.lang.diagnostics import Diagnostic, SpecError
+from tilegen.lang.parse import parse, read_source
+from tilegen.lang.parse.reader import decode
+from tilegen.lang.source import Source
+from tilegen.lang.spec import Spec
 
 STANDARD_INPUT = "-"
 

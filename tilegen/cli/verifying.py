@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal, cast
 
 from tilegen.cli.screen import Screen
-from tilegen.spec import Kernel, KernelFamily
+from tilegen.lang.spec import Kernel, KernelFamily
 from tilegen.target import Target
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def verify_families(
     from tilegen.verify import verify_kernel
 
     if on == "gpu":
-        from tilegen.runtime.launch import gpu
+        from tilegen.run.launch import gpu
 
         gpu()
     machine = target or default_target()

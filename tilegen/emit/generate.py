@@ -7,12 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tilegen.api.selection import AUTO, all_schedules, find_constants, find_kernel, find_schedule, find_sizes
-from tilegen.diagnostics import Diagnostic, SpecError
+from tilegen.cuda.names import kernel_identifier
 from tilegen.emit.provenance import provenance
+from tilegen.lang.diagnostics import Diagnostic, SpecError
+from tilegen.lang.spec import Kernel, KernelFamily, ScheduleSpec, Spec
 from tilegen.program import build
 from tilegen.render import render
-from tilegen.render.names import kernel_identifier
-from tilegen.spec import Kernel, KernelFamily, ScheduleSpec, Spec
 from tilegen.target import Target
 
 _LONGEST_STEM = 200

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from tilegen.algebra import Expr
+from tilegen.lang.spec import Boundary
 from tilegen.numpy_types import Array
 from tilegen.reference.errors import OutOfBoundsError
 from tilegen.reference.frame import Frame
-from tilegen.spec import Boundary
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,9 @@ from collections.abc import Callable
 import numpy as np
 
 from tilegen.dtypes import DType, Kind
+from tilegen.lang.spec import BinaryOp, UnaryOp
 from tilegen.numpy_types import Array, numpy_dtype
 from tilegen.reference.number import Number, bounded, exact, round_to, scaled, spacing
-from tilegen.spec import BinaryOp, UnaryOp
 
 _COMPARE: dict[BinaryOp, Callable[..., Array]] = {
     BinaryOp.LESS: np.less,

@@ -14,18 +14,7 @@ import numpy as np
 
 from tilegen.algebra import Expr
 from tilegen.dtypes import BOOL, DType, Kind, Struct
-from tilegen.numpy_types import Array, numpy_dtype
-from tilegen.reference.access import Readable, read
-from tilegen.reference.arithmetic import binary, convert, unary, widen
-from tilegen.reference.frame import Frame
-from tilegen.reference.functions import call
-from tilegen.reference.number import Number, exact
-from tilegen.reference.reduce import reduce
-from tilegen.reference.reductions import Depth
-from tilegen.reference.sizes import check_arrays
-from tilegen.reference.store import store
-from tilegen.reference.uses import moves
-from tilegen.spec import (
+from tilegen.lang.spec import (
     Assign,
     Binary,
     Call,
@@ -45,6 +34,17 @@ from tilegen.spec import (
     Value,
     Where,
 )
+from tilegen.numpy_types import Array, numpy_dtype
+from tilegen.reference.access import Readable, read
+from tilegen.reference.arithmetic import binary, convert, unary, widen
+from tilegen.reference.frame import Frame
+from tilegen.reference.functions import call
+from tilegen.reference.number import Number, exact
+from tilegen.reference.reduce import reduce
+from tilegen.reference.reductions import Depth
+from tilegen.reference.sizes import check_arrays
+from tilegen.reference.store import store
+from tilegen.reference.uses import moves
 
 PythonNumber = int | float | complex | bool
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from tilegen.algebra import symbols
 from tilegen.dtypes import Kind
+from tilegen.lang.spec import Reduce, Reduction
 from tilegen.numpy_types import Array
 from tilegen.reference.errors import EmptyReductionError
 from tilegen.reference.frame import Frame
@@ -25,7 +26,6 @@ from tilegen.reference.reductions import (
     two_sum,
 )
 from tilegen.reference.uses import axes_used
-from tilegen.spec import Reduce, Reduction
 
 # Elements evaluated at once: 8 MiB per float64 temporary.
 PIECE = 1 << 20

@@ -12,10 +12,10 @@ from typing import Protocol
 import numpy as np
 
 from tilegen.dtypes import DType, Kind
+from tilegen.lang.spec import Reduction
 from tilegen.numpy_types import Array, numpy_dtype
 from tilegen.reference.number import Number, bounded, exact, format_of, round_to
 from tilegen.reference.products import Segments
-from tilegen.spec import Reduction
 
 # Roundings that a term of a sum of n terms goes through, elementwise over n.
 Depth = Callable[[Array], Array]

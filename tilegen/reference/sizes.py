@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tilegen.algebra import Expr, Sym, evaluate, substitute, symbols, zero_divisor
+from tilegen.lang.spec import Kernel, Role
 from tilegen.numpy_types import Array
 from tilegen.reference.errors import SizeError
-from tilegen.spec import Kernel, Role
 
 
 def infer_sizes(

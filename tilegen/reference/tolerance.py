@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from tilegen.dtypes import F8E4M3, F8E5M2, DType, ElementType, Kind, Struct
+from tilegen.lang.spec import Kernel
 from tilegen.numpy_types import Array
 from tilegen.reference.evaluate import PythonNumber, evaluate_with_errors, serial
 from tilegen.reference.number import format_of, round_to, spacing
 from tilegen.reference.reductions import Depth
-from tilegen.spec import Kernel
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tilegen.algebra import Expr, symbols
 from tilegen.dtypes import Kind
-from tilegen.spec import (
+from tilegen.lang.spec import (
     Assign,
     Binary,
     BinaryOp,

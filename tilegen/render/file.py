@@ -12,17 +12,17 @@ import jinja2
 from jinja2.bccache import Bucket
 
 from tilegen.cache_folder import cache_folder
+from tilegen.core.nest.model import Nest
+from tilegen.core.plan.model import Plan
+from tilegen.cuda.helpers import OUTSIDE, in_order
+from tilegen.cuda.names import member_name
+from tilegen.cuda.scope import FileContext
+from tilegen.cuda.types import TypeNames
+from tilegen.cuda.view import KernelView, ParameterView, StructView, VectorView
 from tilegen.dtypes import Struct, struct_of
-from tilegen.nest.model import Nest
-from tilegen.plan.model import Plan
-from tilegen.render.c_types import TypeNames
-from tilegen.render.helpers import OUTSIDE, in_order
+from tilegen.lang.spec import Aosoa
 from tilegen.render.kernel import arithmetic_floats, view_kernel
 from tilegen.render.launcher import LauncherView, view_launcher
-from tilegen.render.names import member_name
-from tilegen.render.scope import FileContext
-from tilegen.render.view import KernelView, ParameterView, StructView, VectorView
-from tilegen.spec import Aosoa
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,17 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from tilegen.dtypes import DType, Struct
-from tilegen.nest.model import Pointer, stride_symbol
-from tilegen.plan.model import FIELD, Barrier, Buffer, Compute, Load, Phase, Plan
-from tilegen.plan.scan_phase import Scan
-from tilegen.render.compute import view_compute
-from tilegen.render.histogram import view_histogram
-from tilegen.render.load import view_load
-from tilegen.render.reduce import view_reduce
-from tilegen.render.scan import view_scan
-from tilegen.render.scope import FileContext, KernelScope, prune
-from tilegen.render.view import (
+from tilegen.core.nest.model import Pointer, stride_symbol
+from tilegen.core.plan.model import FIELD, Barrier, Buffer, Compute, Load, Phase, Plan
+from tilegen.cuda.scope import FileContext, KernelScope, prune
+from tilegen.cuda.view import (
     BarrierView,
     BodyView,
     ConstantView,
@@ -25,7 +18,14 @@ from tilegen.render.view import (
     SharedView,
     SweepPhaseView,
 )
-from tilegen.spec import Bounds, Cast, ScalarRead, walk
+from tilegen.dtypes import DType, Struct
+from tilegen.families.histogram.body import view_histogram
+from tilegen.families.rows.body import view_reduce
+from tilegen.families.scan.body import view_scan
+from tilegen.families.scan.phase import Scan
+from tilegen.families.tiles.compute import view_compute
+from tilegen.families.tiles.load import view_load
+from tilegen.lang.spec import Bounds, Cast, ScalarRead, walk
 
 
 def view_kernel(plan: Plan, file: FileContext) -> KernelView:

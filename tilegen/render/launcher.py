@@ -7,14 +7,24 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tilegen.algebra import ANY, NON_NEGATIVE, ZERO, Expr, bounds, ceil_div, linear_parts, substitute, symbols
+from tilegen.core.nest.model import Nest, Pointer, stride_symbol
+from tilegen.core.plan.model import (
+    Aligned,
+    AtLeast,
+    AtMost,
+    Condition,
+    Equals,
+    Multiple,
+    Plan,
+    Scratch,
+    TileAxis,
+)
+from tilegen.cuda.index import IndexPrinter
+from tilegen.cuda.names import Names
+from tilegen.cuda.types import TypeNames, host_type
+from tilegen.cuda.view import KernelView, ParameterView
 from tilegen.dtypes import DType, Kind, Struct
-from tilegen.nest.model import Nest, Pointer, stride_symbol
-from tilegen.plan.model import Aligned, AtLeast, AtMost, Condition, Equals, Multiple, Plan, Scratch, TileAxis
-from tilegen.render.c_index import IndexPrinter
-from tilegen.render.c_types import TypeNames, host_type
-from tilegen.render.names import Names
-from tilegen.render.view import KernelView, ParameterView
-from tilegen.spec import Axis, Boundary, Bounds, IndexType
+from tilegen.lang.spec import Axis, Boundary, Bounds, IndexType
 
 # Host types that are the device's own, so that a pointer needs no cast. (int64_t is `long` on most hosts.)
 _SAME_TYPE = {

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from tilegen.analysis.metrics import Metrics
-from tilegen.diagnostics import SpecError
+from tilegen.lang.diagnostics import SpecError
+from tilegen.lang.spec import Kernel, KernelFamily
 from tilegen.reference import infer_sizes
 from tilegen.report.table import Column, Table, number, percent
-from tilegen.spec import Kernel, KernelFamily
 from tilegen.target import Target
 from tilegen.verify import Suite
 

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tilegen.analysis.metrics import Metrics
-from tilegen.diagnostics import Diagnostic, SpecError, render_all
 from tilegen.dtypes import DType
+from tilegen.lang.diagnostics import Diagnostic, SpecError, render_all
+from tilegen.lang.spec import KernelFamily
 from tilegen.program import LaunchRefused
 from tilegen.reference import EvaluationError
 from tilegen.report.table import Column, Table, number, percent
 from tilegen.sim import SimulationError
-from tilegen.spec import KernelFamily
 from tilegen.target import Target
 from tilegen.toolchain import CompileError
 from tilegen.verify import CaseResult, ExpectationResult, Suite, Verdict, VerifyReport

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from tilegen.dtypes import DType
+from tilegen.lang.spec import Role
 from tilegen.numpy_types import Array
 from tilegen.program import Program
 from tilegen.reference import Expected, agrees
-from tilegen.runtime.outcome import Run
-from tilegen.spec import Role
+from tilegen.run.outcome import Run
 from tilegen.verify.locate import locate
 
 _SHOWN = 3

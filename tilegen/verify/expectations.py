@@ -10,11 +10,11 @@ import operator
 from collections.abc import Callable, Iterator
 
 from tilegen.analysis.metrics import MEASURED, METRICS
-from tilegen.diagnostics import SpecError
+from tilegen.lang.diagnostics import SpecError
+from tilegen.lang.spec import BinaryOp, Condition, Expectation, Unit
 from tilegen.program import LaunchRefused
 from tilegen.reference import EvaluationError
 from tilegen.sim import SimulationError
-from tilegen.spec import BinaryOp, Condition, Expectation, Unit
 from tilegen.toolchain import CompileError
 from tilegen.verify.report import ExpectationResult, Verdict
 from tilegen.verify.shapes import derived_sizes, total_elements
@@ -135,7 +135,7 @@ def _measured(
     result: Callable[..., ExpectationResult],
 ) -> ExpectationResult:
     """A condition on a measured metric, on the largest shape that is `on gpu`."""
-    from tilegen.runtime.gpu import measure_program
+    from tilegen.run.gpu import measure_program
 
     sizes = expectation.at or largest_sizes(suite, schedule, on_gpu=True)
     sizes = sizes or largest_sizes(suite, schedule, on_gpu=False)

@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 
 from tilegen.algebra import Expr, evaluate
+from tilegen.core.nest.lets import inline_lets
 from tilegen.dtypes import DType, Kind
-from tilegen.nest.histogram import Match, histogram_of
-from tilegen.nest.lets import inline_lets
+from tilegen.families.histogram.nest import Match, histogram_of
+from tilegen.lang.spec import Binary, BinaryOp, Fill, Kernel, Read, Role, Value, walk
 from tilegen.numpy_types import Array, numpy_dtype
 from tilegen.reference import is_movement
-from tilegen.spec import Binary, BinaryOp, Fill, Kernel, Read, Role, Value, walk
 
 # Primes near the number of codes of a type: patterns of codes do not line up with tiles of a power of two.
 _MODULUS = {

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from tilegen.algebra import evaluate, substitute, sym
-from tilegen.nest.model import Nest, Store
+from tilegen.core.nest.model import Nest, Store
+from tilegen.core.plan.model import Compute, Plan
+from tilegen.families.scan.phase import Scan
 from tilegen.numpy_types import Array
-from tilegen.plan.model import Compute, Plan
-from tilegen.plan.scan_phase import Scan
-from tilegen.runtime.outcome import Run
+from tilegen.run.outcome import Run
 
 MOST_POINTS = 4_000_000
 

@@ -13,9 +13,9 @@ from typing import Any
 
 from tilegen.algebra import ZERO, Expr, evaluate, sym
 from tilegen.dtypes import DType, Kind
+from tilegen.lang.spec import Kernel, Read, Role
 from tilegen.program import Program
-from tilegen.runtime.layout import DeviceLayout, dense_strides
-from tilegen.spec import Kernel, Read, Role
+from tilegen.run.layout import DeviceLayout, dense_strides
 from tilegen.verify.inputs import index_bits
 
 _PIECE = 1 << 25
@@ -81,8 +81,8 @@ def wanted_bits(
 
 def run_moves(program: Program, sizes: Mapping[str, int], moves: tuple[Move, ...]) -> list[str] | None:
     """What is wrong after two launches on the current device, over two poisons; None for layouts with gaps."""
-    from tilegen.runtime.gpu import launch, place_empty
-    from tilegen.runtime.launch import gpu
+    from tilegen.run.gpu import launch, place_empty
+    from tilegen.run.launch import gpu
 
     cupy = gpu()
     known = {**program.nest.constants, **sizes}

@@ -7,10 +7,10 @@ from enum import Enum
 from typing import Any
 
 from tilegen.analysis.metrics import Metrics
-from tilegen.diagnostics import Diagnostic
 from tilegen.dtypes import DType
-from tilegen.runtime.outcome import Finding
-from tilegen.spec import Fill
+from tilegen.lang.diagnostics import Diagnostic
+from tilegen.lang.spec import Fill
+from tilegen.run.outcome import Finding
 from tilegen.verify.compare import Mismatch
 
 
@@ -152,7 +152,7 @@ class VerifyReport:
 
     def to_json(self) -> dict[str, Any]:
         """The same as values of JSON."""
-        from tilegen.diagnostics import to_json
+        from tilegen.lang.diagnostics import to_json
 
         return {
             "kernel": self.kernel,

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import prod
 
 from tilegen.algebra import Expr, Sym, evaluate, substitute, symbols
-from tilegen.check import call_problems
+from tilegen.lang.check import call_problems
+from tilegen.lang.spec import Bounds, Kernel
 from tilegen.program import Program
-from tilegen.spec import Bounds, Kernel
 
 Sizes = dict[str, int]
 MOST_ELEMENTS = 40_000

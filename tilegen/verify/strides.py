@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from tilegen.lang.spec import Role, Tensor
 from tilegen.program import Program
-from tilegen.runtime.layout import dense_strides, layout
-from tilegen.spec import Role, Tensor
+from tilegen.run.layout import dense_strides, layout
 
 LAYOUTS = ("dense", "padded", "transposed", "negative", "broadcast")
 

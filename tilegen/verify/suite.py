@@ -9,16 +9,16 @@ from typing import Literal
 
 from tilegen.algebra import evaluate
 from tilegen.analysis.metrics import Metrics, metrics
-from tilegen.check import call_problems
-from tilegen.diagnostics import Diagnostic, SpecError
+from tilegen.core.schedule.variants import expand
+from tilegen.lang.check import call_problems
+from tilegen.lang.diagnostics import Diagnostic, SpecError
+from tilegen.lang.spec import Bounds, Fill, IndexType, Kernel, KernelFamily, ScheduleSpec, Test
 from tilegen.numpy_types import Array
 from tilegen.program import LaunchRefused, Program, build
 from tilegen.reference import EvaluationError, Expected, expected
-from tilegen.runtime.layout import layout, through_memory
-from tilegen.runtime.outcome import Options, Run
-from tilegen.schedule.variants import expand
+from tilegen.run.layout import layout, through_memory
+from tilegen.run.outcome import Options, Run
 from tilegen.sim import SimulationError
-from tilegen.spec import Bounds, Fill, IndexType, Kernel, KernelFamily, ScheduleSpec, Test
 from tilegen.target import Target
 from tilegen.toolchain import CompileError
 from tilegen.verify.compare import compare
@@ -247,11 +247,11 @@ class Suite:
         inputs, wanted = self._reference(case)
         options = self._options(program, case)
         if self.where == "gpu":
-            from tilegen.runtime.gpu import launch_program
+            from tilegen.run.gpu import launch_program
 
             run = launch_program(program, self._sizes(case), inputs, dict(case.scalars), options=options)
         else:
-            from tilegen.runtime.simulated import simulate_program
+            from tilegen.run.simulated import simulate_program
 
             run = simulate_program(program, self._sizes(case), inputs, dict(case.scalars), options=options)
         return program, run, inputs, wanted
@@ -344,7 +344,7 @@ class Suite:
         """Metrics of a variant on given sizes, simulated whatever `where` is. Raises what a launch may raise."""
         key = (schedule, sizes)
         if key not in self._metrics:
-            from tilegen.runtime.simulated import simulate_program
+            from tilegen.run.simulated import simulate_program
 
             case = self._case(schedule, dict(sizes))
             program = self.program(schedule, self.overrides(case))

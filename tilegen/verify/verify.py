@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from tilegen.spec import Kernel, KernelFamily
+from tilegen.lang.spec import Kernel, KernelFamily
 from tilegen.target import Target
 from tilegen.verify.expectations import evaluate_expectations
 from tilegen.verify.report import CaseResult, VerifyReport

@@ -8,7 +8,7 @@ import click
 
 from tilegen.cli.options import output_options
 from tilegen.cli.screen import Screen
-from tilegen.codes import CODES, explain, find
+from tilegen.lang.codes import CODES, explain, find
 
 
 @click.command("explain-code", short_help="Explain the code of a problem.")

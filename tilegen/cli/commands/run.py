@@ -16,7 +16,7 @@ from tilegen.cli.options import (
 from tilegen.cli.screen import Screen
 from tilegen.cli.specs import load_spec
 from tilegen.cli.verifying import verify_families
-from tilegen.spec import Spec
+from tilegen.lang.spec import Spec
 from tilegen.target import Target
 
 

@@ -9,8 +9,8 @@ from tilegen.cli.options import arch_option, output_options, pairs, type_option
 from tilegen.cli.screen import Screen
 from tilegen.cli.specs import find_specs, load_spec
 from tilegen.cli.verifying import verify_families
-from tilegen.diagnostics import Diagnostic, SpecError, to_json
-from tilegen.spec import KernelFamily, Spec
+from tilegen.lang.diagnostics import Diagnostic, SpecError, to_json
+from tilegen.lang.spec import KernelFamily, Spec
 from tilegen.target import Target
 
 

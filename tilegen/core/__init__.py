@@ -1,0 +1,1 @@
+"""What all families share on the way from a kernel to its plan."""

@@ -1,0 +1,32 @@
+"""Which reads of `auto` leave the L2 after what is written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from math import prod
+
+from tilegen.algebra import evaluate, symbols
+from tilegen.core.nest.model import Nest
+from tilegen.core.schedule.model import Schedule
+from tilegen.lang.spec import Hint, Role, Tensor
+from tilegen.target import Target
+
+
+def with_cache_hints(
+    schedule: Schedule, nest: Nest, target: Target, sizes: Mapping[str, int] | None
+) -> Schedule:
+    """`schedule` with `evict_last` for every input, where work is known to be too large for the L2 to hold until
+    somebody reads the results. Measured on an H200 (docs/decisions/0012-auto.md); other targets have no hints."""
+    if target.l2_bytes is None or sizes is None:
+        return schedule
+    tensors = nest.kernel.tensors
+    known = all(symbols(e) <= sizes.keys() for t in tensors for e in t.extents)
+    if not known or sum(_bytes(t, sizes) for t in tensors) < 2 * target.l2_bytes:
+        return schedule
+    inputs = (t.name for t in tensors if t.role is Role.IN)
+    return replace(schedule, hints=(*schedule.hints, *((name, Hint.EVICT_LAST) for name in inputs)))
+
+
+def _bytes(tensor: Tensor, sizes: Mapping[str, int]) -> int:
+    return prod(int(evaluate(e, sizes)) for e in tensor.extents) * tensor.element.size

@@ -1,0 +1,1 @@
+"""CUDA C: what generated code is made of, and its names."""

@@ -1,0 +1,1 @@
+"""Histograms: elements counted, or summed, by a key they hold."""

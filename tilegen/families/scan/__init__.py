@@ -1,0 +1,1 @@
+"""Kernels with prefix and suffix scans."""

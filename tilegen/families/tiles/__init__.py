@@ -1,0 +1,1 @@
+"""Kernels whose blocks compute tiles: every element of the output by itself."""

@@ -1,0 +1,345 @@
+"""What only the sizes of a call can decide: bindings, bounds, extents, empty reductions. Cheap, and exact wherever an
+index is monotone in each axis; elsewhere a solver or interval decides."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any
+
+from tilegen import algebra
+from tilegen.algebra import Expr, Range, Sym, evaluate, linear_parts, substitute, symbols, zero_divisor
+from tilegen.dtypes import DType
+from tilegen.lang.check.memories import CONSTANT_MEMORY, constant_bytes
+from tilegen.lang.diagnostics import Diagnostic
+from tilegen.lang.source import Span
+from tilegen.lang.spec import (
+    Assign,
+    Axis,
+    Kernel,
+    Let,
+    Reduce,
+    Reduction,
+    Role,
+    RuntimeBound,
+    Tensor,
+    Value,
+    Where,
+    children,
+    walk,
+)
+
+_NO_IDENTITY = (Reduction.MAX, Reduction.MIN, Reduction.MEAN, Reduction.ARGMAX, Reduction.ARGMIN)
+
+
+def call_problems(kernel: Kernel, sizes: Mapping[str, int]) -> tuple[Diagnostic, ...]:
+    """Why `kernel` cannot run on these sizes; empty if it can.
+
+    `sizes` maps every run-time size to its value, and compile-time sizes that the caller overrides; values of integer
+    scalar parameters that occur in an index belong there too (their defaults are taken otherwise).
+    """
+    values = {s.name: s.default for s in kernel.sizes if s.default is not None}
+    values |= {s.name: s.default for s in kernel.scalars if isinstance(s.default, int)}
+    overridden = any(
+        values.get(s.name) != sizes.get(s.name, s.default) for s in kernel.sizes if s.default is not None
+    )
+    values |= sizes
+    missing = [s.name for s in kernel.sizes if s.name not in values]
+    if missing:
+        names = ", ".join(f"`{m}`" for m in missing)
+        return (
+            Diagnostic("TG0320", f"no value for the size {names}", kernel.span, helps=("pass it by name",)),
+        )
+    found = list(_sizes(kernel, values)) or list(_divisions(kernel, values))
+    if found:
+        return tuple(found)
+    found += _bindings(kernel, values)
+    found += _tensors(kernel, values)
+    if found:
+        return tuple(found)
+    for bound in kernel.runtime_bounds:
+        if overridden or not bound.by_defaults:
+            found += _bound(bound, values)
+    found += _conditions(kernel, values)
+    found += _empty_reductions(kernel, values)
+    return tuple(found)
+
+
+def _sizes(kernel: Kernel, values: Mapping[str, int]) -> Iterator[Diagnostic]:
+    for size in kernel.sizes:
+        if values[size.name] < 0:
+            message = f"the size `{size.name}` is {values[size.name]}, and a size is 0 or more"
+            help = f"pass `{size.name}` = 0 or more"
+            yield Diagnostic("TG0320", message, size.span, helps=(help,))
+
+
+def _divisions(kernel: Kernel, values: Mapping[str, int]) -> Iterator[Diagnostic]:
+    """Divisions by sizes that are 0. Those of run-time sizes matter only where some point computes them."""
+    for tensor in kernel.tensors:
+        for value in (*tensor.extents, *tensor.strides, tensor.offset):
+            if value is not None:
+                yield from _division(value, values, tensor.span)
+    constants = {s.name: values[s.name] for s in kernel.sizes if s.default is not None}
+    for statement in kernel.statements:
+        ends = [end for axis in statement.axes for end in (axis.lower, axis.upper)]
+        found = [d for end in ends for d in _division(end, values, statement.span)]
+        if not found:
+            nothing = _ranges(statement.axes, values) is None
+            for value, conditional in _expressions(statement):
+                known = constants if nothing or conditional else values
+                found += _division(value, known, statement.span)
+        yield from found[:1]
+
+
+def _division(value: Expr, values: Mapping[str, int], span: Span) -> Iterator[Diagnostic]:
+    atom = zero_divisor(value, values)
+    if atom is not None:
+        names = sorted(symbols(atom.right) & values.keys())
+        given = ", ".join(f"{name} = {values[name]}" for name in names)
+        yield Diagnostic(
+            "TG0316",
+            f"{str(atom)[1:-1]} divides by 0",
+            span,
+            (f"{atom.right} is 0 at {given}" if atom.right.symbol is None else given,) if given else (),
+            (f"choose another value for {' or '.join(f'`{n}`' for n in names) or 'the divisor'}",),
+        )
+
+
+def _expressions(node: Any, conditional: bool = False) -> Iterator[tuple[Expr, bool]]:
+    """Every index expression of a statement, and whether a `where` decides if it is computed."""
+    if isinstance(node, Expr):
+        yield node, conditional
+    elif isinstance(node, Where):
+        yield from _expressions(node.condition, conditional)
+        yield from _expressions((node.then, node.otherwise), True)
+    elif isinstance(node, tuple):
+        for part in node:
+            yield from _expressions(part, conditional)
+    elif is_dataclass(node) and not isinstance(node, Span | DType):
+        for part in fields(node):
+            yield from _expressions(getattr(node, part.name), conditional)
+
+
+def _bindings(kernel: Kernel, values: Mapping[str, int]) -> Iterator[Diagnostic]:
+    for a, b in kernel.bindings:
+        x, y = evaluate(a, values), evaluate(b, values)
+        if x != y:
+            yield Diagnostic(
+                "TG0321",
+                f"{a} and {b} must be equal, and they are {x} and {y}",
+                kernel.span,
+                ("one axis indexes a dimension of each",),
+                ("pass arrays and sizes that agree",),
+            )
+
+
+def _tensors(kernel: Kernel, values: Mapping[str, int]) -> Iterator[Diagnostic]:
+    total = 0
+    for tensor in kernel.tensors:
+        for d, extent in enumerate(tensor.extents):
+            value = evaluate(extent, values)
+            if value < 0:
+                message = f"axis {d} of `{tensor.name}` has the extent {extent}, which is {value}"
+                yield Diagnostic(
+                    "TG0322", message, tensor.span, helps=("choose sizes that make it 0 or more",)
+                )
+        if tensor.role is not Role.IN:
+            yield from _overlap(tensor, values)
+        if tensor.constant:
+            total += constant_bytes(tensor, values) or 0
+            if total > CONSTANT_MEMORY:
+                message = f"constant tensors need {total} bytes, and constant memory has {CONSTANT_MEMORY}"
+                help = "choose smaller sizes, or declare a tensor without `constant`"
+                yield Diagnostic("TG0323", message, tensor.span, helps=(help,))
+
+
+def _overlap(tensor: Tensor, values: Mapping[str, int]) -> Iterator[Diagnostic]:
+    """Elements that are written lie apart: each stride is longer than all shorter ones reach (those of `*` are looked
+    at with the array)."""
+    extents = [evaluate(e, values) for e in tensor.extents]
+    steps = [
+        (abs(evaluate(stride, values)), axis)
+        for axis, stride in enumerate(tensor.strides)
+        if stride is not None and extents[axis] > 1
+    ]
+    reach = 1
+    for step, axis in sorted(steps) if all(e > 0 for e in extents) else ():
+        if step < reach:
+            stride = tensor.strides[axis]
+            yield Diagnostic(
+                "TG0322",
+                f"axis {axis} of `{tensor.name}` is written and has the stride {stride}"
+                + (f", which is {step}" if stride is None or stride.constant is None else ""),
+                tensor.span,
+                (f"elements of `{tensor.name}` share memory then: its extents are {tuple(extents)}",),
+                (f"choose sizes that make it {reach} or more: each element needs a place of its own",),
+            )
+            return
+        reach += step * (extents[axis] - 1)
+
+
+def _bound(bound: RuntimeBound, values: Mapping[str, int]) -> Iterator[Diagnostic]:
+    axes = _ranges(bound.axes, values)
+    if axes is None:
+        return
+    if zero_divisor(bound.index, values) is not None:
+        return  # where it is computed, `_divisions` has told it
+    index = substitute(bound.index, dict(values))
+    extent = evaluate(bound.extent, values)
+    guards = [substitute(g, dict(values)) for g in bound.guards]
+    low, high = index_extremes(index, axes, guards)
+    if low > high or (low >= 0 and high < extent):
+        return
+    worst = int(low) if low < 0 else int(high)
+    yield Diagnostic(
+        "TG0324",
+        f"the index {bound.index} of `{bound.tensor}` reaches {worst}, "
+        f"and axis {bound.dimension} has the extent {extent}",
+        bound.span,
+        (f"the extent {bound.extent} is {extent} at these sizes",) if bound.extent.constant is None else (),
+        ("pass sizes for which the index stays inside, or give the tensor a boundary",),
+    )
+
+
+def _ranges(axes: Sequence[Axis], values: Mapping[str, int]) -> list[Axis] | None:
+    """Axes with numbers for ends (ends that use outer axes keep them); None if one of them is empty."""
+    found = []
+    for axis in axes:
+        lower, upper = substitute(axis.lower, dict(values)), substitute(axis.upper, dict(values))
+        if lower.constant is not None and upper.constant is not None and lower.constant >= upper.constant:
+            return None
+        found.append(Axis(axis.name, lower, upper, axis.span))
+    return found
+
+
+def index_extremes(index: Expr, axes: Sequence[Axis], guards: Sequence[Expr] = ()) -> tuple[float, float]:
+    """Least and greatest value of `index`; (1, 0) where no point exists. Exact if affine over a box without guards;
+    otherwise by integer sets, and by intervals where these give up."""
+    names = [a.name for a in axes]
+    parts = linear_parts(index, names)
+    box = all(a.lower.constant is not None and a.upper.constant is not None for a in axes)
+    ranges = _box(axes)
+    if parts is None or not box or guards:
+        exact = _by_integer_sets(index, axes, guards)
+        if exact is not None:
+            return exact
+        interval = algebra.bounds(index, ranges)
+        return interval.low, interval.high
+    interval = algebra.bounds(index, ranges)
+    return interval.low, interval.high
+
+
+def _box(axes: Sequence[Axis]) -> dict[str, Range]:
+    ranges: dict[str, Range] = {}
+    for axis in axes:
+        low, high = algebra.bounds(axis.lower, ranges).low, algebra.bounds(axis.upper - 1, ranges).high
+        ranges[axis.name] = Range(low, high)
+    return ranges
+
+
+def _by_integer_sets(index: Expr, axes: Sequence[Axis], guards: Sequence[Expr]) -> tuple[float, float] | None:
+    from tilegen.lang.check.affine import extremes
+    from tilegen.lang.check.samples import is_affine
+    from tilegen.lang.check.symbolic import Space
+
+    space = Space(tuple(axes), tuple(guards))
+    return extremes(index, space) if is_affine([index], space) else None
+
+
+def _conditions(kernel: Kernel, values: Mapping[str, int]) -> Iterator[Diagnostic]:
+    for condition in kernel.runtime_conditions:
+        axes = _ranges(condition.axes, values)
+        if axes is None or evaluate(condition.value, values) >= 0:
+            continue
+        if all((a.upper - a.lower).constant == 1 for a in axes):
+            continue
+        yield Diagnostic(
+            "TG0325",
+            f"{condition.value + 1} must be at least 1, so that {condition.reason}"
+            if all(isinstance(a, Sym) for m, _ in condition.value.terms for a in m)
+            else f"it is not so that {condition.reason}: {condition.value} is negative",
+            condition.span,
+            (f"it is {evaluate(condition.value, values) + 1} at these sizes",),
+            ("choose sizes that make it so",),
+        )
+
+
+def _empty_reductions(kernel: Kernel, values: Mapping[str, int]) -> Iterator[Diagnostic]:
+    """`max`, `min`, `mean` and arg-reductions have no value over nothing."""
+    for statement in kernel.statements:
+        yield from _empty_in(statement, values)
+
+
+def _empty_in(statement: Let | Assign, values: Mapping[str, int]) -> Iterator[Diagnostic]:
+    outer = _ranges(statement.axes, values)
+    if outer is None:
+        return
+    for value in walk(statement.value):
+        if not isinstance(value, Reduce) or value.op not in _NO_IDENTITY:
+            continue
+        for axis in value.axes:
+            length = substitute(axis.upper - axis.lower, dict(values))
+            inside = [a for a in outer if a.name in symbols(length)]
+            if symbols(length) - {a.name for a in inside}:
+                continue
+            if index_extremes(length, inside)[0] < 1:
+                names = {a.name for a in inside}
+                yield _nothing_in(value, axis, [a for a in statement.axes if a.name in names])
+
+
+def always_empty(statement: Let | Assign) -> Iterator[Diagnostic]:
+    """Reductions without an identity over a range that is empty at one end of another axis, whatever the sizes, and
+    that no `where` may leave out there."""
+    for value in _unconditional(statement.value):
+        if not isinstance(value, Reduce) or value.op not in _NO_IDENTITY:
+            continue
+        for axis in value.axes:
+            outer = [a for a in statement.axes if a.name in symbols(axis.upper - axis.lower)]
+            end = _shrinks(axis, outer)
+            least = None if end is None else end.least.constant
+            if least is not None and least < 1:
+                yield _nothing_in(value, axis, outer)
+
+
+@dataclass(frozen=True, slots=True)
+class _End:
+    """Where a range is shortest, `least` points: at the beginning of another axis or at its end. `clause`: what that
+    axis runs over without the points at which nothing is left."""
+
+    least: Expr
+    place: str
+    clause: str
+
+
+def _shrinks(axis: Axis, outer: Sequence[Axis]) -> _End | None:
+    """The end of the one outer axis, by steps of one, towards which the range of `axis` becomes shorter."""
+    parts = linear_parts(axis.upper - axis.lower, [a.name for a in outer])
+    if len(outer) != 1 or parts is None:
+        return None
+    (around,), (factors, rest) = outer, parts
+    if factors.get(around.name) == algebra.ONE:
+        return _End(around.lower + rest, "beginning", f"for {around.name} in {1 - rest}..{around.upper}")
+    if factors.get(around.name) == algebra.expr(-1):
+        return _End(rest - around.upper + 1, "end", f"for {around.name} in {around.lower}..{rest}")
+    return None
+
+
+def _unconditional(value: Value) -> Iterator[Value]:
+    """`value` and everything below it that is evaluated at every point."""
+    yield value
+    for child in (value.condition,) if isinstance(value, Where) else children(value):
+        yield from _unconditional(child)
+
+
+def _nothing_in(value: Reduce, axis: Axis, outer: Sequence[Axis]) -> Diagnostic:
+    end = _shrinks(axis, outer)
+    help_text = "choose sizes that leave something to reduce"
+    if end is not None:
+        help_text = f"leave its {end.place} out: `{end.clause}`"
+    return Diagnostic(
+        "TG0326",
+        f"`{value.op.value}` over `{axis.name}` has nothing to reduce: its range {axis.lower}..{axis.upper} is empty",
+        value.span,
+        ("sum, prod, any, all and count over nothing give their identity; this reduction has none",),
+        (help_text,),
+    )
