@@ -19,10 +19,7 @@ from tilegen.cuda.view import (
     SweepPhaseView,
 )
 from tilegen.dtypes import DType, Struct
-from tilegen.families.histogram.body import view_histogram
-from tilegen.families.rows.body import view_reduce
-from tilegen.families.scan.body import view_scan
-from tilegen.families.scan.phase import Scan
+from tilegen.families.registry import family_of
 from tilegen.families.tiles.compute import view_compute
 from tilegen.families.tiles.load import view_load
 from tilegen.lang.spec import Bounds, Cast, ScalarRead, walk
@@ -51,11 +48,8 @@ def view_kernel(plan: Plan, file: FileContext) -> KernelView:
 
 
 def _view_body(scope: KernelScope) -> BodyView:
-    if isinstance(scope.plan.phases[0], Scan):
-        return view_scan(scope)
-    if scope.plan.schedule.counting is not None:
-        return view_histogram(scope)
-    return view_reduce(scope) if scope.plan.schedule.rows is not None else _view_tiles(scope)
+    body = family_of(scope.nest.kernel).body
+    return _view_tiles(scope) if body is None else body(scope)
 
 
 def _view_tiles(scope: KernelScope) -> BodyView:
@@ -95,8 +89,7 @@ def _tile_text(scope: KernelScope) -> str:
 def _attributes(plan: Plan) -> str:
     if plan.schedule.max_registers is not None:
         return f"__maxnreg__({plan.schedule.max_registers})"
-    rows = plan.schedule.rows
-    cluster = f"__cluster_dims__({rows.cluster}, 1, 1) " if rows is not None and rows.cluster > 1 else ""
+    cluster = f"__cluster_dims__({plan.cluster}, 1, 1) " if plan.cluster > 1 else ""
     if plan.sectors is not None and plan.schedule.min_blocks is None:
         return (
             f"__launch_bounds__({plan.threads})"  # more registers than ptxas chooses keep other blocks away

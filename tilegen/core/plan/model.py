@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import prod
 
 from tilegen.algebra import ZERO, Expr, sym, xor
 from tilegen.core.nest.affine import Run
@@ -320,6 +321,11 @@ class Plan:
     conditions: tuple[Condition, ...]
     fits_i32: tuple[AtMost, ...]
     scratch: tuple[Scratch, ...] = ()
+
+    @property
+    def cluster(self) -> int:
+        """Blocks of a cluster."""
+        return prod(n for _, n in self.schedule.cluster)
 
     def tile(self, axis: str) -> TileAxis:
         return next(t for t in self.tiles if t.axis == axis)

@@ -9,6 +9,7 @@ from tilegen.algebra import ONE, Expr, linear_parts, product, substitute, sym
 from tilegen.core.nest.affine import Run, memory_order, step_along
 from tilegen.core.nest.model import Access, Nest
 from tilegen.core.nest.value_range import value_range
+from tilegen.core.schedule.model import Schedule
 from tilegen.dtypes import Struct
 from tilegen.families.histogram.nest import Histogram, Match, element_accesses
 from tilegen.families.rows.axes import base_of_digit
@@ -34,6 +35,25 @@ class ElementWalk:
 
     def length(self, nest: Nest) -> Expr:
         return product(nest.axis(a).extent for a in self.axes)
+
+
+@dataclass(frozen=True, slots=True)
+class Counting:
+    """How the elements of a histogram are counted. `items`: accesses of a thread and tensor that are under way at
+    once. `blocks` per multiprocessor. `inside`: batch axes that are walked with the elements, so that a block has bins
+    for all of their points."""
+
+    threads: int
+    items: int
+    blocks: int
+    inside: tuple[str, ...]
+
+
+def counting_of(schedule: Schedule) -> Counting:
+    """What a complete schedule says of counting."""
+    threads, items, blocks = schedule.block_threads, schedule.in_flight, schedule.min_blocks
+    assert threads and items and blocks, "a complete schedule of a histogram"
+    return Counting(threads, items, blocks, tuple(a for a, _ in schedule.blocks))
 
 
 def element_walk(nest: Nest, found: Histogram, inside: Collection[str]) -> ElementWalk:

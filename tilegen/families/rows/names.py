@@ -6,11 +6,17 @@ from collections.abc import Iterable
 
 from tilegen.algebra import ONE, sym
 from tilegen.core.plan.model import ROWS
-from tilegen.core.schedule.model import Rows
 from tilegen.cuda.scope import KernelScope
 from tilegen.cuda.types import TypeNames
 from tilegen.cuda.view import ConstantView, SharedView
-from tilegen.families.rows.axes import base_of_digit, parallel_order, row_count, row_length, row_order
+from tilegen.families.rows.axes import (
+    base_of_digit,
+    parallel_order,
+    row_count,
+    row_length,
+    row_order,
+    rows_of,
+)
 from tilegen.lang.spec import Read, Reduce, Value
 
 
@@ -20,9 +26,7 @@ class RowScope:
 
     def __init__(self, scope: KernelScope) -> None:
         self.scope, self.plan, self.nest = scope, scope.plan, scope.nest
-        rows = scope.plan.schedule.rows
-        assert rows is not None
-        self.rows: Rows = rows
+        self.rows = rows = rows_of(scope.nest, scope.plan.schedule)
         self.width = scope.plan.schedule.item_width
         self.known: dict[Value, str] = {}
         self.kept: dict[Read, str] = {}

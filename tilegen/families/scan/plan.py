@@ -1,4 +1,4 @@
-"""`plan_scan`: a nest with scans and a complete schedule become plans, for many rows and for few, vectors and not."""
+"""`plans_of_scan`: a nest with scans and a complete schedule become plans, for many rows and for few."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from tilegen.core.plan.model import AtLeast, AtMost, Condition, Multiple, Plan, 
 from tilegen.core.plan.problems import not_along
 from tilegen.core.schedule.model import Schedule
 from tilegen.core.schedule.problems import members_of_several_types
+from tilegen.core.schedule.vectors import accesses_of
 from tilegen.dtypes import U32, U64, Struct
 from tilegen.families.scan.candidates import follows, most_shared_rows
 from tilegen.families.scan.nest import fast_axis, is_inclusive, memory_address
@@ -25,24 +26,23 @@ from tilegen.lang.spec import Read, Reduce
 from tilegen.target import Target
 
 
-def plan_scan(nest: Nest, schedule: Schedule, target: Target, name: str) -> tuple[Plan, ...]:
-    """Plans in order of preference; the last one has no conditions. Raises SpecError: TG0604, TG0607."""
+def plans_of_scan(
+    nest: Nest, schedule: Schedule, target: Target, name: str, plain: str, last: bool
+) -> Iterator[Plan]:
+    """Plans in order of preference: for few rows and for any, with vectors and without; the last one has no
+    conditions. Raises SpecError: TG0604, TG0607."""
     require_vectors(nest, schedule)
-    found: list[Plan] = []
     for scalar in (False, True):
         used = _single(schedule, nest) if scalar else schedule
         suffix = "_scalar" if scalar else ""
         walk = _plan(nest, used, target, name + suffix, Carry.WALK)
-        if scalar and not walk.conditions and found and not found[-1].conditions:
-            break
         few = _few_rows(nest, used, walk, target)
         if few is not None:
             long = _plan(nest, used, target, f"{name}_long{suffix}", Carry.LOOK_BACK)
-            found.append(replace(long, conditions=(*long.conditions, *few)))
-        found.append(walk)
+            yield replace(long, conditions=(*long.conditions, *few))
+        yield walk
         if not walk.conditions:
-            break
-    return tuple(found)
+            return
 
 
 def _single(schedule: Schedule, nest: Nest) -> Schedule:
@@ -55,13 +55,13 @@ def _single(schedule: Schedule, nest: Nest) -> Schedule:
 
 
 def require_vectors(nest: Nest, schedule: Schedule) -> None:
-    """Every width that is written must be possible for some sizes."""
+    """Every width that is written must be possible for some access and sizes."""
     if schedule.span("vector") is None:
         return
     fast = spread_of(nest, schedule).run.fast
-    accesses = dict.fromkeys((*(s.access for s in nest.stores), *nest.load_accesses()))
-    wide = [a for a in accesses if schedule.width_of(nest.pointer(a.pointer).tensor) > 1]
-    wrong = [a for a in wide if not _possible(nest, a, fast, schedule)]
+    wide = [a for a in accesses_of(nest) if schedule.width_of(nest.pointer(a.pointer).tensor) > 1]
+    fine = {nest.pointer(a.pointer).tensor for a in wide if _possible(nest, a, fast, schedule)}
+    wrong = [a for a in wide if nest.pointer(a.pointer).tensor not in fine]
     if not wrong:
         return
     refused = {nest.pointer(a.pointer).tensor for a in wrong}

@@ -11,6 +11,7 @@ from math import prod
 from tilegen.algebra import Expr, evaluate, symbols
 from tilegen.core.nest.affine import coefficient, contiguous_axis, memory_order, shortest_run, step_along
 from tilegen.core.nest.model import Access, Nest
+from tilegen.core.schedule.known_sizes import SHORT
 from tilegen.core.schedule.model import Placement, Schedule, Stage
 from tilegen.dtypes import Struct
 from tilegen.families.rows.output_rows import axes_of_vectors, output_row
@@ -18,14 +19,13 @@ from tilegen.families.rows.shared_rows import SharedRows, spare
 from tilegen.families.tiles.shapes import (
     PREDICATED_STEPS,
     PREDICATED_THREADS,
-    SHORT,
     SMALL,
     aligned,
     even,
     packed_tiles,
     tile_cost,
 )
-from tilegen.lang.spec import Bounds, Hint, Kernel, Read, Where, walk
+from tilegen.lang.spec import Bounds, Hint, Read, Where, walk
 from tilegen.target import Target
 
 _VECTOR_BYTES = 16
@@ -54,6 +54,10 @@ def auto_schedule(nest: Nest, target: Target, sizes: Mapping[str, int] | None = 
     return next(candidates(nest, target, sizes))
 
 
+def auto_tiles(nest: Nest, target: Target, sizes: Mapping[str, int] | None = None) -> tuple[Schedule, ...]:
+    return (auto_schedule(nest, target, sizes),)
+
+
 def expected_share(nest: Nest, schedule: Schedule, target: Target, sizes: Mapping[str, int]) -> float:
     """The share of a copy's rate that `tile_cost` gives a schedule: 1 where everything moves in whole sectors and long
     rows. It ranks tiles by the bytes they move; how long anything takes is not in it."""
@@ -70,17 +74,10 @@ def expected_share(nest: Nest, schedule: Schedule, target: Target, sizes: Mappin
     return min(1.0, ideal / tile_cost(tile, extents, orders, chooser.size(loads[0]), points, margin))
 
 
-def short_sizes(kernel: Kernel, sizes: Mapping[str, int]) -> dict[str, int]:
-    """Run-time sizes small enough to be constants of the code made for these sizes."""
-    return {
-        s.name: sizes[s.name] for s in kernel.sizes if s.default is None and 0 < sizes.get(s.name, 0) <= SHORT
-    }
-
-
 def candidates(nest: Nest, target: Target, sizes: Mapping[str, int] | None = None) -> Iterator[Schedule]:
     """Schedules worth considering, best first."""
     if not nest.axes:
-        yield Schedule("auto", tile=(), thread_count=1)
+        yield Schedule("auto")
         return
     chooser = _Chooser(nest, target, dict(sizes or {}))
     yield from chooser.staged()
@@ -398,7 +395,7 @@ class _Chooser:
             "auto",
             bounds=Bounds.SPLIT if split else Bounds.GUARD,
             tile=tuple((a.name, tile[a.name]) for a in self.nest.axes if a.name in tile),
-            stages=tuple(Stage(t, Placement.BEST, 0) for t in stages),
+            stages=tuple(Stage(t, Placement.BEST) for t in stages),
             vector_of=tuple((t, w) for t, w in widths.items() if w > 1),
         )
 

@@ -1,4 +1,4 @@
-"""Which reads of `auto` leave the L2 after what is written."""
+"""What sizes that are known change in a choice of `auto`, whatever the family: constants, and hints for the L2."""
 
 from __future__ import annotations
 
@@ -9,8 +9,18 @@ from math import prod
 from tilegen.algebra import evaluate, symbols
 from tilegen.core.nest.model import Nest
 from tilegen.core.schedule.model import Schedule
-from tilegen.lang.spec import Hint, Role, Tensor
+from tilegen.lang.spec import Hint, Kernel, Role, Tensor
 from tilegen.target import Target
+
+# The longest axis that is worth a kernel of its own: known extents make index arithmetic and short rows cheap.
+SHORT = 128
+
+
+def short_sizes(kernel: Kernel, sizes: Mapping[str, int]) -> dict[str, int]:
+    """Run-time sizes small enough to be constants of the code made for these sizes."""
+    return {
+        s.name: sizes[s.name] for s in kernel.sizes if s.default is None and 0 < sizes.get(s.name, 0) <= SHORT
+    }
 
 
 def with_cache_hints(
