@@ -154,7 +154,8 @@ def _not_inside(nest: Nest, found: Histogram, written: Schedule, target: Target)
     """Why a block cannot have all points of the axes that `blocks … = 1` names."""
     bins = {b.name for b in found.bins}
     batch = [a.name for a in nest.parallel if a.name not in bins]
-    total = product(nest.axis(a).extent for a in (*bins, *(a for a, _ in written.blocks))).constant
+    inside = product(nest.axis(a).extent for a, _ in written.blocks if a in batch).constant
+    total = product(nest.axis(b).extent for b in bins).constant
     for axis, count in written.blocks:
         if axis not in batch:
             fact = "every block strides over the elements and has all bins: `blocks` names other axes of the output"
@@ -162,7 +163,7 @@ def _not_inside(nest: Nest, found: Histogram, written: Schedule, target: Target)
         elif count != 1:
             fact = f"a block has one point of `{axis}`, or all of them"
             yield not_shared(written, "blocks", fact, f"write `{axis} = 1` for all, or leave it out")
-        elif total is None or total >= most_counters(target, counter_bytes(found)):
+        elif inside is None or inside * (total or 1) >= most_counters(target, counter_bytes(found)):
             fact = "the bins of all of these points are not known to fit into shared memory"
             yield not_shared(written, "blocks", fact, f"leave `{axis}` out")
 

@@ -104,7 +104,11 @@ class _Chooser:
                 value is None or value % width == 0
                 for value in [extent, *self._divisible(moving, axis, width)]
             )
-            and any(self._along(a, axis, width) for a in moving)
+            and any(
+                self._along(a, axis, width)
+                and self.nest.pointer(a.pointer).dtype.size * width <= _VECTOR_BYTES
+                for a in moving
+            )
         ):
             width //= 2
         return width

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import permutations
 
-from tilegen.algebra import Expr, substitute, sym, symbols
+from tilegen.algebra import Expr, substitute, sym
 from tilegen.core.nest.build import (
     compile_time,
     nest_over,
@@ -58,17 +58,11 @@ def reduce_nest(
     rows = tuple(tuple(a.name for a in row.axes) for row in space.rows)
     axes = (*space.parallel, *(a for row in space.rows for a in row.axes))
     nest = nest_over(kernel, values, axes, written, named, tuple(n for row in rows for n in row))
-    called = {old: nest.axis_values[new] for old, new in space.called.items() if old not in nest.axis_values}
-    nest = replace(nest, rows=rows, row_of=dict(space.row_of), axis_values={**nest.axis_values, **called})
-    keep = keep | {space.called[name] for name in keep if name in space.called}
+    called = {old: new for old, new in space.called.items() if old not in nest.axis_values}
+    moved = {old: nest.axis_values[new] for old, new in called.items()}
+    nest = replace(nest, rows=rows, row_of=dict(space.row_of), axis_values={**nest.axis_values, **moved})
+    keep = frozenset("*".join(called.get(part, part) for part in name.split("*")) for name in keep)
     return merge_axes(drop_unit_axes(nest, keep), keep)
-
-
-def axis_called(nest: Nest, name: str) -> str:
-    """The nest's axis for an axis of the spec, which may be one with another: `k` of `max[k](x[i, k])` with `j`."""
-    if any(a.name == name for a in nest.axes) or name not in nest.axis_values:
-        return name
-    return next(iter(symbols(nest.axis_values[name]) & {a.name for a in nest.axes}), name)
 
 
 @dataclass(slots=True)
