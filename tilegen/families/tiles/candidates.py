@@ -391,10 +391,11 @@ class _Chooser:
     def _schedule(
         self, tile: Mapping[str, int], widths: Mapping[str, int], stages: Sequence[str], split: bool = False
     ) -> Schedule:
+        named = tuple((a.name, tile[a.name]) for a in self.nest.axes if a.name in tile)
         return Schedule(
             "auto",
             bounds=Bounds.SPLIT if split else Bounds.GUARD,
-            tile=tuple((a.name, tile[a.name]) for a in self.nest.axes if a.name in tile),
+            tile=tuple((a, n) for a, n in named if n > 1) or named[:1],
             stages=tuple(Stage(t, Placement.BEST) for t in stages),
             vector_of=tuple((t, w) for t, w in widths.items() if w > 1),
         )
