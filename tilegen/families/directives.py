@@ -62,14 +62,15 @@ ROWS = Rules(
 )
 
 _READ_ONCE = Refused("each element is read once, by the thread that needs it, and stays in its registers")
+_LANES = Refused(
+    "a row has lanes of a warp, or whole warps", "say along which axis the threads lie: `threads j = …`"
+)
 SCAN = Rules(
     code="TG0631",
     message="`{said}` has no meaning for a scan",
     refused={
-        Feature.THREAD_COUNT: Refused(
-            "a row has lanes of a warp, or whole warps",
-            "say along which axis the threads lie: `threads j = …`",
-        ),
+        Feature.THREAD_COUNT: _LANES,
+        Feature.COUNT_AND_AXES: _LANES,
         Feature.STAGE: _READ_ONCE,
         Feature.BUFFERS: _READ_ONCE,
         Feature.ASYNC: _READ_ONCE,
