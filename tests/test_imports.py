@@ -32,6 +32,7 @@ ORDER = [
     "core.nest",
     "core.schedule",
     "core.plan",
+    "show",
     "cuda",
     "families",
     "render",

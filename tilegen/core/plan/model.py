@@ -14,7 +14,7 @@ It holds no C: names and types of variables are the renderer's. It is not a sche
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import prod
 
@@ -190,6 +190,10 @@ class Phase:
     """A part of a kernel that all threads of a block go through together; families derive their own from it."""
 
     __slots__ = ()
+
+    def lines(self) -> Iterator[str]:
+        """Stable text: what the phase is called, and below it what it does, indented."""
+        raise NotImplementedError(type(self).__name__)
 
 
 @dataclass(frozen=True, slots=True)
