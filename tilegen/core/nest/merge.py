@@ -49,14 +49,10 @@ def merge_axes(nest: Nest, keep: Collection[str] = ()) -> Nest:
     return nest
 
 
-def _accesses(nest: Nest) -> tuple[Access, ...]:
-    return tuple(s.access for s in nest.stores) + nest.load_accesses()
-
-
 def _end_to_end(nest: Nest, outer: NestAxis, inner: NestAxis) -> bool:
     if nest.box_of(outer.name) != nest.box_of(inner.name):
         return False
-    for access in _accesses(nest):
+    for access in nest.accesses():
         parts = linear_parts(access.address, [outer.name, inner.name])
         if parts is None:
             return False

@@ -124,6 +124,10 @@ class Nest:
     def axis(self, name: str) -> NestAxis:
         return next(a for a in self.axes if a.name == name)
 
+    def accesses(self) -> tuple[Access, ...]:
+        """The distinct accesses, what is written first."""
+        return tuple(dict.fromkeys((*(s.access for s in self.stores), *self.loads.values())))
+
     def load_accesses(self) -> tuple[Access, ...]:
         """The distinct read accesses, in order of first use."""
         return tuple(dict.fromkeys(self.loads.values()))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from tilegen.algebra import Apply, Expr, Op, Sym, evaluate, exact_quotient, expr, maximum, sym
+from tilegen.algebra import Apply, Expr, Op, Sym, evaluate, exact_quotient, expr, maximum, product, sym
 from tilegen.core.nest.affine import Run, step_along
 from tilegen.core.nest.model import Access, Nest, stride_symbol
 from tilegen.core.plan.model import (
@@ -67,11 +67,9 @@ def _follows(condition: Condition, conditions: list[Condition], position: int) -
 
 def whole_run(nest: Nest, run: Run) -> Expr:
     """Points of a run that is not cut into tiles."""
-    total = expr(1)
-    for _, points in run.axes[:-1]:
-        total = total * points
     last, points = run.axes[-1]
-    return total * (points if last == FIELD else nest.axis(last).extent)
+    whole = run.points // points
+    return whole * (expr(points) if last == FIELD else nest.axis(last).extent)
 
 
 def needs_tail(nest: Nest, run: Run, conditions: tuple[Condition, ...]) -> bool:
@@ -108,7 +106,7 @@ def index_conditions(nest: Nest) -> tuple[AtMost, ...]:
     extents = {a.name: a.extent for a in nest.axes}
     signed = {stride_symbol(t, d) for t, d in nest.dynamic_strides} | {s.name for s in nest.kernel.scalars}
     conditions: dict[AtMost, None] = {}
-    for access in (*(s.access for s in nest.stores), *nest.load_accesses()):
+    for access in nest.accesses():
         limits = extents | {c.symbol: c.extent for c in access.checked}
         span = _magnitude(access.address, limits, signed)
         for c in access.checked:
@@ -117,9 +115,7 @@ def index_conditions(nest: Nest) -> tuple[AtMost, ...]:
         if span.constant is None or span.constant > INDEX_LIMIT:
             conditions[AtMost(span, INDEX_LIMIT)] = None
     if not conditions:
-        total = expr(1)
-        for extent in extents.values():
-            total = total * extent
+        total = product(extents.values())
         if total.constant is None:
             conditions[AtMost(total, INDEX_LIMIT)] = None
     return tuple(c for c in conditions if not any(_implied(c, other) for other in conditions if other != c))

@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import prod
 
-from tilegen.algebra import ZERO, Expr, sym, xor
+from tilegen.algebra import ZERO, Expr, product, sym, xor
 from tilegen.core.nest.affine import Run
 from tilegen.core.nest.model import Access, Nest, Store
 from tilegen.core.plan.sector_row import SectorRow
@@ -108,10 +108,7 @@ class Sweep:
 
     @property
     def steps(self) -> int:
-        total = 1
-        for loop in self.loops:
-            total *= loop.trip
-        return total
+        return prod(loop.trip for loop in self.loops)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,10 +146,7 @@ class Buffer:
 
     @property
     def rows(self) -> int:
-        total = 1
-        for _, extent in self.axes[:-1]:
-            total *= extent
-        return total
+        return prod(extent for _, extent in self.axes[:-1])
 
     @property
     def bytes(self) -> int:
@@ -317,13 +311,13 @@ class Plan:
     schedule: Schedule
     target: Target
     tiles: tuple[TileAxis, ...]
-    raster: tuple[str, ...]
-    group: int
     threads: int
-    buffers: tuple[Buffer, ...]
     phases: tuple[Phase, ...]
     conditions: tuple[Condition, ...]
     fits_i32: tuple[AtMost, ...]
+    raster: tuple[str, ...] = ()
+    group: int = 1
+    buffers: tuple[Buffer, ...] = ()
     scratch: tuple[Scratch, ...] = ()
 
     @property
@@ -360,7 +354,4 @@ class Plan:
     @property
     def blocks(self) -> Expr:
         """Number of thread blocks."""
-        total = Expr((((), 1),))
-        for tile in self.tiles:
-            total = total * tile.count
-        return total
+        return product(tile.count for tile in self.tiles)

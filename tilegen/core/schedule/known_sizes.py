@@ -2,18 +2,56 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from math import prod
 
-from tilegen.algebra import evaluate, symbols
-from tilegen.core.nest.model import Nest
+from tilegen.algebra import Expr, evaluate, symbols
+from tilegen.core.nest.model import Access, Nest
 from tilegen.core.schedule.model import Schedule
 from tilegen.lang.spec import Hint, Kernel, Role, Tensor
 from tilegen.target import Target
 
 # The longest axis that is worth a kernel of its own: known extents make index arithmetic and short rows cheap.
 SHORT = 128
+
+
+@dataclass(frozen=True)
+class Choosing:
+    """What a choice is made from: a nest, a machine, and the sizes that are known."""
+
+    nest: Nest
+    target: Target
+    sizes: Mapping[str, int]
+
+    def known(self, value: Expr) -> int | None:
+        return int(evaluate(value, self.sizes)) if symbols(value) <= self.sizes.keys() else None
+
+    def extent(self, axis: str) -> int | None:
+        return self.known(self.nest.axis(axis).extent)
+
+    def size(self, access: Access) -> int:
+        """Bytes of what the access moves."""
+        return self.nest.pointer(access.pointer).dtype.size
+
+    def tensor(self, access: Access) -> str:
+        return self.nest.pointer(access.pointer).tensor
+
+    def tensors_of(self, accesses: Iterable[Access]) -> tuple[str, ...]:
+        """In the order of the parameters."""
+        pointers = {a.pointer for a in accesses}
+        return tuple(dict.fromkeys(p.tensor for p in self.nest.pointers if p.name in pointers))
+
+    def divides(self, width: int, values: Iterable[Expr]) -> bool:
+        """Whether all values can be multiples of `width`, by what is known."""
+        return all(v is None or v % width == 0 for v in map(self.known, values))
+
+
+def widest(width: int, fits: Callable[[int], bool]) -> int:
+    """The widest vector up to `width`, a power of two, that fits."""
+    while width > 1 and not fits(width):
+        width //= 2
+    return width
 
 
 def short_sizes(kernel: Kernel, sizes: Mapping[str, int]) -> dict[str, int]:

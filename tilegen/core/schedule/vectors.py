@@ -20,10 +20,6 @@ from tilegen.lang.diagnostics import Diagnostic, SpecError
 Possible = Callable[[Access, int], bool]
 
 
-def accesses_of(nest: Nest) -> tuple[Access, ...]:
-    return tuple(dict.fromkeys((*(s.access for s in nest.stores), *nest.load_accesses())))
-
-
 def require_vectors(nest: Nest, schedule: Schedule, along: frozenset[str] | None = None) -> None:
     """Every vector width asked for must be possible for some sizes: contiguous along one axis, or over several that
     are whole in the tile; at most 16 bytes.
@@ -33,7 +29,7 @@ def require_vectors(nest: Nest, schedule: Schedule, along: frozenset[str] | None
     """
     accesses = [
         a
-        for a in accesses_of(nest)
+        for a in nest.accesses()
         if along is None
         or schedule.names_width(nest.pointer(a.pointer).tensor)
         or along & set(memory_order(nest, a))

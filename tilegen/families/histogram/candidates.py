@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from math import prod
 
-from tilegen.algebra import Expr, evaluate, product, symbols
+from tilegen.algebra import product
 from tilegen.core.nest.model import Access, Nest
+from tilegen.core.schedule.known_sizes import Choosing, widest
 from tilegen.core.schedule.model import Schedule
 from tilegen.core.schedule.problems import not_shared, other_steps
 from tilegen.core.schedule.vectors import vector_problems
@@ -43,13 +45,13 @@ def auto_histogram(
     nest: Nest, target: Target, sizes: Mapping[str, int] | None = None
 ) -> tuple[Schedule, ...]:
     """The schedule that tilegen chooses; `sizes`, where they are known, say which vectors there can be."""
-    found = histogram_in(nest)
+    choice, found = Choosing(nest, target, sizes or {}), histogram_in(nest)
     inside = inside_axes(nest, found, target)
     walk = element_walk(nest, found, inside)
     widths: dict[str, int] = {}
     for access in element_accesses(nest, found):
-        width = _widest(nest, walk, access, sizes or {})
-        tensor = nest.pointer(access.pointer).tensor
+        most = _VECTOR_BYTES // min(_VECTOR_BYTES, choice.size(access))
+        width, tensor = widest(most, partial(_possible, choice, walk, access)), choice.tensor(access)
         widths[tensor] = min(width, widths.get(tensor, width))
     # All of one width: lanes that load several vectors each for one of another tensor touch every sector twice.
     wide = min((w for w in widths.values() if w > 1), default=1)
@@ -89,24 +91,13 @@ def inside_axes(nest: Nest, found: Histogram, target: Target) -> tuple[str, ...]
     return tuple(chosen)
 
 
-def _widest(nest: Nest, walk: ElementWalk, access: Access, sizes: Mapping[str, int]) -> int:
-    size = nest.pointer(access.pointer).dtype.size
-    width = _VECTOR_BYTES // min(_VECTOR_BYTES, size)
-    while width > 1 and not _possible(nest, walk, access, width, sizes):
-        width //= 2
-    return width
-
-
-def _possible(
-    nest: Nest, walk: ElementWalk, access: Access, width: int, sizes: Mapping[str, int] | None = None
-) -> bool:
+def _possible(choice: Choosing, walk: ElementWalk, access: Access, width: int) -> bool:
     """Whether some of the sizes that are not known allow vectors of `width`."""
-    needs = vector_needs(nest, walk, access, width)
+    needs = vector_needs(choice.nest, walk, access, width)
     if needs is None:
         return False
-    values: list[Expr] = [*needs, *(() if walk.flat else (nest.axis(walk.axes[0]).extent,))]
-    known = sizes or {}
-    return all(evaluate(v, known) % width == 0 for v in values if symbols(v) <= known.keys())
+    row = () if walk.flat else (choice.nest.axis(walk.axes[0]).extent,)
+    return choice.divides(width, (*needs, *row))
 
 
 # What a user wrote
@@ -144,7 +135,7 @@ def complete_histogram(nest: Nest, written: Schedule, target: Target) -> tuple[S
         in_flight=items,
         min_blocks=written.min_blocks or blocks_per_sm(threads),
     )
-    problems += _vector_problems(nest, found, walk, schedule)
+    problems += _vector_problems(Choosing(nest, target, {}), found, walk, schedule)
     if problems:
         raise SpecError(problems)
     return (schedule if items else with_items(nest, found, schedule),)
@@ -168,16 +159,12 @@ def _not_inside(nest: Nest, found: Histogram, written: Schedule, target: Target)
             yield not_shared(written, "blocks", fact, f"leave `{axis}` out")
 
 
-def _vector_problems(nest: Nest, found: Histogram, walk: ElementWalk, schedule: Schedule) -> list[Diagnostic]:
-    accesses = element_accesses(nest, found)
-    tensors = {nest.pointer(a.pointer).tensor for a in accesses}
+def _vector_problems(
+    choice: Choosing, found: Histogram, walk: ElementWalk, schedule: Schedule
+) -> list[Diagnostic]:
+    accesses = element_accesses(choice.nest, found)
+    tensors = choice.tensors_of(accesses)
     problems = [written_once(t, schedule) for t, w in schedule.vector_of if w > 1 and t not in tensors]
-    return problems + list(
-        vector_problems(
-            nest,
-            schedule,
-            accesses,
-            lambda access, width: _possible(nest, walk, access, width),
-            lambda fine: tuple(dict.fromkeys(nest.pointer(a.pointer).tensor for a in fine)),
-        )
-    )
+    possible = partial(_possible, choice, walk)
+    problems += vector_problems(choice.nest, schedule, accesses, possible, choice.tensors_of)
+    return problems

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 
-from tilegen.algebra import ONE, Expr
+from tilegen.algebra import ONE, Expr, product
 from tilegen.core.nest.affine import memory_order
 from tilegen.core.nest.model import Access, Nest
 from tilegen.core.schedule.model import Schedule
@@ -88,18 +88,12 @@ def fast_axis(nest: Nest, across: bool, row: int = 0) -> str | None:
 
 
 def row_count(nest: Nest) -> Expr:
-    total = ONE
-    for axis in nest.parallel:
-        total = total * axis.extent
-    return total
+    return product(axis.extent for axis in nest.parallel)
 
 
 def row_length(nest: Nest, row: int) -> Expr:
     """Points of a row."""
-    total = ONE
-    for axis in nest.rows[row]:
-        total = total * nest.axis(axis).extent
-    return total
+    return product(nest.axis(axis).extent for axis in nest.rows[row])
 
 
 def base_of_digit(nest: Nest, axis: str) -> Expr:

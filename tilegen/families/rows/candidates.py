@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from tilegen.algebra import Expr, evaluate, symbols
-from tilegen.core.nest.affine import Run, memory_order, step_along
-from tilegen.core.nest.model import Access, Nest
+from tilegen.algebra import evaluate, symbols
+from tilegen.core.nest.affine import memory_order, neighbours
+from tilegen.core.nest.model import Nest
+from tilegen.core.schedule.known_sizes import Choosing, widest
 from tilegen.core.schedule.model import Counts, Keep, Schedule
-from tilegen.dtypes import Struct
 from tilegen.families.rows.axes import (
     Rows,
     fast_axis,
@@ -59,15 +59,9 @@ def reduce_schedules(
     return tuple(chooser.general())
 
 
-@dataclass(frozen=True, slots=True)
-class _Chooser:
-    nest: Nest
-    target: Target
-    sizes: Mapping[str, int]
+@dataclass(frozen=True)
+class _Chooser(Choosing):
     costs: RowCosts
-
-    def known(self, value: Expr) -> int | None:
-        return int(evaluate(value, self.sizes)) if symbols(value) <= self.sizes.keys() else None
 
     @property
     def multiprocessors(self) -> int:
@@ -91,38 +85,18 @@ class _Chooser:
         axis = fast_axis(self.nest, across)
         if axis is None:
             return 1
-        accesses = [*self.nest.load_accesses(), *(s.access for s in self.nest.stores)]
-        moving = [a for a in accesses if self._along(a, axis, 2)]
+        moving = [a for a in self.nest.accesses() if neighbours(self.nest, a, axis, 2) is not None]
         if not moving:
             return 1
-        width = _VECTOR_BYTES // min(
-            _VECTOR_BYTES, min(self.nest.pointer(a.pointer).dtype.size for a in moving)
-        )
-        extent = self.known(self.nest.axis(axis).extent)
-        while width > 1 and not (
-            all(
-                value is None or value % width == 0
-                for value in [extent, *self._divisible(moving, axis, width)]
-            )
-            and any(
-                self._along(a, axis, width)
-                and self.nest.pointer(a.pointer).dtype.size * width <= _VECTOR_BYTES
-                for a in moving
-            )
-        ):
-            width //= 2
-        return width
 
-    def _along(self, access: Access, axis: str, width: int) -> bool:
-        if access.checked or isinstance(self.nest.pointer(access.pointer).dtype, Struct):
-            return False
-        step = step_along(self.nest, access, Run(((axis, width),), width))
-        return step is not None and step.step == 1
+        def fits(width: int) -> bool:
+            steps = {a: neighbours(self.nest, a, axis, width) for a in moving}
+            values = [d for s in steps.values() if s is not None for d in s.divisible]
+            return self.divides(width, [self.nest.axis(axis).extent, *values]) and any(
+                s is not None and self.size(a) * width <= _VECTOR_BYTES for a, s in steps.items()
+            )
 
-    def _divisible(self, accesses: list[Access], axis: str, width: int) -> list[int | None]:
-        run = Run(((axis, width),), width)
-        steps = [step_along(self.nest, a, run) for a in accesses]
-        return [self.known(d) for s in steps if s is not None for d in s.divisible]
+        return widest(_VECTOR_BYTES // min(_VECTOR_BYTES, min(map(self.size, moving))), fits)
 
     # Rows that lie along memory
 
@@ -279,10 +253,12 @@ class _Chooser:
         """Tensors that have neighbours along an item of some row."""
         if width == 1:
             return ()
-        accesses = (*self.nest.load_accesses(), *(s.access for s in self.nest.stores))
-        axes = {fast_axis(self.nest, across, row) for row in range(len(self.nest.rows))} - {None}
-        moving = {a.pointer for a in accesses for axis in axes if axis and self._along(a, axis, width)}
-        return tuple(dict.fromkeys(p.tensor for p in self.nest.pointers if p.name in moving))
+        axes = {fast_axis(self.nest, across, row) for row in range(len(self.nest.rows))}
+        return self.tensors_of(
+            a
+            for a in self.nest.accesses()
+            if any(axis and neighbours(self.nest, a, axis, width) is not None for axis in axes)
+        )
 
 
 def teams(nest: Nest, along: int, beside: int, across: bool) -> tuple[Counts, int | None]:

@@ -23,7 +23,7 @@ from tilegen.core.nest.lets import inline_lets
 from tilegen.core.nest.merge import drop_unit_axes, merge_axes
 from tilegen.core.nest.model import Nest
 from tilegen.core.nest.reductions import reductions_of
-from tilegen.core.nest.values import free_names, rebuilt, substitute_axes
+from tilegen.core.nest.values import free_names, reads_outside, rebuilt, substitute_axes
 from tilegen.families.rows.centred import Centred
 from tilegen.lang.diagnostics import Diagnostic, SpecError
 from tilegen.lang.spec import (
@@ -33,7 +33,6 @@ from tilegen.lang.spec import (
     Read,
     Reduce,
     Value,
-    children,
     walk,
 )
 
@@ -95,7 +94,7 @@ class _Space:
         if self.rows:
             for number, rest in enumerate(rests):
                 if rest:
-                    self.rows[0].reads |= set(_own_reads(closed[str(number)]))
+                    self.rows[0].reads |= set(reads_outside(closed[str(number)]))
 
     def _range(self, axis: Axis) -> tuple[Expr, Expr]:
         return substitute(axis.lower, self.values), substitute(axis.upper, self.values)
@@ -181,7 +180,7 @@ class _Space:
         best: tuple[int, int, Reduce] | None = None
         for number, row in enumerate(self.rows):
             for candidate in self._along(node, row):
-                score = sum(read in row.reads for read in _own_reads(candidate.body))
+                score = sum(read in row.reads for read in reads_outside(candidate.body))
                 if best is None or score > best[0]:
                     best = (score, number, candidate)
         if best is None:
@@ -189,7 +188,7 @@ class _Space:
             self.rows.append(_Row(fresh))
             best = (0, len(self.rows) - 1, _renamed(node, fresh))
         _, number, placed = best
-        self.rows[number].reads |= set(_own_reads(placed.body))
+        self.rows[number].reads |= set(reads_outside(placed.body))
         for old, new in zip(node.axes, placed.axes, strict=True):
             self.called.setdefault(old.name, new.name)
         self.row_of[placed] = number
@@ -233,13 +232,3 @@ def _renamed(node: Reduce, axes: tuple[Axis, ...]) -> Reduce:
         axes=tuple(replace(a, span=old.span) for a, old in zip(axes, node.axes, strict=True)),
         body=substitute_axes(node.body, names) if names else node.body,
     )
-
-
-def _own_reads(value: Value) -> Iterator[Read]:
-    """Reads of `value` outside of reductions in it."""
-    if isinstance(value, Reduce):
-        return
-    if isinstance(value, Read):
-        yield value
-    for child in children(value):
-        yield from _own_reads(child)

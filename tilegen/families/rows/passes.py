@@ -14,7 +14,7 @@ from functools import lru_cache
 from tilegen.algebra import symbols
 from tilegen.core.nest.affine import depends_on
 from tilegen.core.nest.model import Nest, Same, Store
-from tilegen.core.nest.reductions import reductions_of
+from tilegen.core.nest.reductions import level_of, reductions_of
 from tilegen.core.nest.values import certain, free_names, unconditional
 from tilegen.lang.spec import Binary, BinaryOp, Call, Cast, Read, Reduce, Value, Where, children
 
@@ -35,11 +35,6 @@ class Pass:
     @property
     def roots(self) -> tuple[Value, ...]:
         return (*(r.body for r in self.reductions), *(s.value for s in self.stores))
-
-
-def level_of(node: Reduce) -> int:
-    inner = reductions_of([node.body])
-    return 1 + max(map(level_of, inner)) if inner else 0
 
 
 def row_stores(nest: Nest) -> tuple[Store, ...]:

@@ -8,15 +8,15 @@ long are cut among blocks at launch, by the same tile.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 
-from tilegen.algebra import ONE, Expr, evaluate, symbols
-from tilegen.core.nest.affine import Run, coefficient, memory_order, step_along
+from tilegen.algebra import ONE
+from tilegen.core.nest.affine import Step, coefficient, memory_order, neighbours
 from tilegen.core.nest.model import Access, Nest
+from tilegen.core.schedule.known_sizes import Choosing, widest
 from tilegen.core.schedule.model import Counts, Schedule
 from tilegen.core.schedule.problems import MOST_POINTS, too_much_of_a_row, wider_than_an_instruction
-from tilegen.core.schedule.vectors import accesses_of
 from tilegen.dtypes import Struct
 from tilegen.families.rows.output_rows import SECTOR_BYTES
 from tilegen.families.scan.costs import bytes_across, words_held
@@ -60,21 +60,10 @@ def auto_scan(nest: Nest, target: Target, sizes: Mapping[str, int] | None = None
     return (_Chooser(nest, target, dict(sizes or {})).schedule(),)
 
 
-@dataclass(frozen=True, slots=True)
-class _Chooser:
-    nest: Nest
-    target: Target
-    sizes: Mapping[str, int]
-
+class _Chooser(Choosing):
     @property
     def axis(self) -> str:
         return self.nest.reduced[0]
-
-    def known(self, value: Expr) -> int | None:
-        return int(evaluate(value, self.sizes)) if symbols(value) <= self.sizes.keys() else None
-
-    def extent(self, axis: str) -> int | None:
-        return self.known(self.nest.axis(axis).extent)
 
     def others(self, *axes: str) -> int | None:
         """Points of all axes but these, if known."""
@@ -91,7 +80,7 @@ class _Chooser:
 
     def _along(self) -> Schedule:
         follow = _following(self.nest, self.axis)
-        size = max((_size(self.nest, a) for a in follow or accesses_of(self.nest)), default=4)
+        size = max((self.size(a) for a in follow or self.nest.accesses()), default=4)
         width = self._width(follow, self.axis, _VECTOR_BYTES // min(_VECTOR_BYTES, size))
         most = _MOST_ITEMS if width > 1 and size > 1 else _MOST_SINGLE_ITEMS
         steps = max(1, min(_BYTES_PER_THREAD // (width * size), most // width))
@@ -128,7 +117,7 @@ class _Chooser:
 
     def _across(self, fast: str, columns: int | None) -> Schedule:
         follow = _following(self.nest, fast)
-        size = max(_size(self.nest, a) for a in follow or accesses_of(self.nest))
+        size = max(self.size(a) for a in follow or self.nest.accesses())
         width = max(1, 4 // size)
         enough = 2 * (self.target.sm_count or 1)
         others = self.others(self.axis, fast)
@@ -153,29 +142,23 @@ class _Chooser:
         self, tile: Iterable[tuple[str, int]], threads: Iterable[tuple[str, int]], fast: str, width: int
     ) -> Schedule:
         """`width`: neighbours along `fast`, for the tensors that have them."""
-        moving = {a.pointer for a in accesses_of(self.nest) if follows(self.nest, a, fast, width)}
-        tensors = dict.fromkeys(p.tensor for p in self.nest.pointers if p.name in moving)
+        moving = (a for a in self.nest.accesses() if follows(self.nest, a, fast, width))
         return Schedule(
             "auto",
             tile=in_order(self.nest, tile),
             threads=in_order(self.nest, threads),
-            vector_of=tuple((t, width) for t in tensors) if width > 1 else (),
+            vector_of=tuple((t, width) for t in self.tensors_of(moving)) if width > 1 else (),
         )
 
     def _width(self, follow: Iterable[Access], axis: str, width: int) -> int:
         """The widest vector up to `width` that all accesses along `axis` can have, by what is known."""
         accesses = list(follow)
-        while width > 1 and not all(self._fits(a, axis, width) for a in accesses):
-            width //= 2
-        return width if accesses else 1
 
-    def _fits(self, access: Access, axis: str, width: int) -> bool:
-        step = step_along(
-            self.nest, access, Run(((axis, width),), width), memory_address(access, axis, width)
-        )
-        if step is None or step.step != 1:
-            return False
-        return all(v is None or v % width == 0 for v in map(self.known, step.divisible))
+        def fits(width: int) -> bool:
+            steps = [_neighbours(self.nest, a, axis, width) for a in accesses]
+            return all(s is not None and self.divides(width, s.divisible) for s in steps)
+
+        return widest(width, fits) if accesses else 1
 
 
 def _team(length: int, width: int, most: int, size: int) -> tuple[int, int]:
@@ -212,29 +195,24 @@ def _power(number: int) -> int:
     return 1 << max(0, number - 1).bit_length()
 
 
-def _size(nest: Nest, access: Access) -> int:
-    return nest.pointer(access.pointer).dtype.size
-
-
 def _following(nest: Nest, axis: str) -> list[Access]:
     """Accesses whose neighbours along `axis` lie side by side, in either order."""
     return [
         a
-        for a in accesses_of(nest)
+        for a in nest.accesses()
         if not a.checked
         and not isinstance(nest.pointer(a.pointer).dtype, Struct)
         and coefficient(a, axis) in (ONE, -ONE)
     ]
 
 
+def _neighbours(nest: Nest, access: Access, axis: str, width: int) -> Step | None:
+    return neighbours(nest, access, axis, width, memory_address(access, axis, width))
+
+
 def follows(nest: Nest, access: Access, axis: str, width: int) -> bool:
     """Whether `width` neighbours along `axis` can be one access of memory."""
-    if access.checked or isinstance(nest.pointer(access.pointer).dtype, Struct):
-        return False
-    if axis not in memory_order(nest, access):
-        return False
-    step = step_along(nest, access, Run(((axis, width),), width), memory_address(access, axis, width))
-    return step is not None and step.step == 1
+    return _neighbours(nest, access, axis, width) is not None
 
 
 def parallel_row(nest: Nest) -> str | None:
@@ -268,7 +246,7 @@ def complete_scan(nest: Nest, schedule: Schedule, target: Target) -> tuple[Sched
         raise SpecError([several_row_axes(schedule, axis, named)])
     fast = fast_axis(nest)
     across = fast if fast != axis and (fast in named or not (named or tile or threads)) else None
-    for access in accesses_of(nest):
+    for access in nest.accesses():
         pointer = nest.pointer(access.pointer)
         if isinstance(pointer.dtype, Struct):
             continue

@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from tilegen.algebra import ONE, ZERO, Expr, ceil_div, expr, substitute
+from tilegen.algebra import ONE, ZERO, Expr, ceil_div, expr, product, substitute
 from tilegen.core.nest.affine import Run, coefficient, depends_on, step_along
 from tilegen.core.nest.combine import ARGUMENTS, accumulator_type
 from tilegen.core.nest.model import Access, Nest
-from tilegen.core.nest.reductions import reductions_of
+from tilegen.core.nest.reductions import level_of, reductions_of
 from tilegen.core.nest.values import unconditional
 from tilegen.core.plan.conditions import aligned, index_conditions
 from tilegen.core.plan.model import AtLeast, AtMost, Condition, Multiple, Plan, Scratch, TileAxis
 from tilegen.core.plan.problems import not_along
 from tilegen.core.schedule.model import Schedule
 from tilegen.core.schedule.problems import members_of_several_types
-from tilegen.core.schedule.vectors import accesses_of
 from tilegen.dtypes import U32, U64, Struct
 from tilegen.families.scan.candidates import follows, most_shared_rows
 from tilegen.families.scan.nest import fast_axis, is_inclusive, memory_address
@@ -59,7 +58,7 @@ def require_vectors(nest: Nest, schedule: Schedule) -> None:
     if schedule.span("vector") is None:
         return
     fast = spread_of(nest, schedule).run.fast
-    wide = [a for a in accesses_of(nest) if schedule.width_of(nest.pointer(a.pointer).tensor) > 1]
+    wide = [a for a in nest.accesses() if schedule.width_of(nest.pointer(a.pointer).tensor) > 1]
     fine = {nest.pointer(a.pointer).tensor for a in wide if _possible(nest, a, fast, schedule)}
     wrong = [a for a in wide if nest.pointer(a.pointer).tensor not in fine]
     if not wrong:
@@ -145,9 +144,7 @@ def _plan(nest: Nest, schedule: Schedule, target: Target, name: str, carry: Carr
         target=target,
         tiles=tiles,
         raster=_raster(nest, spread, tiles),
-        group=1,
         threads=spread.threads,
-        buffers=(),
         phases=(phase,),
         conditions=conditions,
         fits_i32=index_conditions(nest),
@@ -208,12 +205,6 @@ def carriers_of(nest: Nest) -> tuple[Carrier, ...]:
             )
         )
     return tuple(found)
-
-
-def level_of(node: Reduce) -> int:
-    """How many scans deep the terms of a scan are."""
-    inner = reductions_of([node.body])
-    return 1 + max(map(level_of, inner)) if inner else 0
 
 
 def _first(nest: Nest, node: Reduce) -> Expr:
@@ -325,10 +316,7 @@ def flags_apart(spread: Spread, carrier: Carrier) -> int:
 
 def _lines(nest: Nest, tiles: tuple[TileAxis, ...]) -> Expr:
     """Rows, or groups of columns, each of which is scanned by itself."""
-    total = ONE
-    for tile in tiles:
-        total = total if tile.axis in nest.reduced else total * tile.count
-    return total
+    return product(tile.count for tile in tiles if tile.axis not in nest.reduced)
 
 
 def _scratch(nest: Nest, phase: Scan, tiles: tuple[TileAxis, ...]) -> Iterator[Scratch]:

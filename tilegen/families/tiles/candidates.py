@@ -4,14 +4,13 @@ the sizes. `candidates` lists what is worth considering, best first; nothing her
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from math import prod
 
-from tilegen.algebra import Expr, evaluate, symbols
 from tilegen.core.nest.affine import coefficient, contiguous_axis, memory_order, shortest_run, step_along
 from tilegen.core.nest.model import Access, Nest
-from tilegen.core.schedule.known_sizes import SHORT
+from tilegen.core.schedule.known_sizes import SHORT, Choosing, widest
 from tilegen.core.schedule.model import Placement, Schedule, Stage
 from tilegen.dtypes import Struct
 from tilegen.families.rows.output_rows import axes_of_vectors, output_row
@@ -84,12 +83,7 @@ def candidates(nest: Nest, target: Target, sizes: Mapping[str, int] | None = Non
     yield chooser.direct()
 
 
-@dataclass(frozen=True)
-class _Chooser:
-    nest: Nest
-    target: Target
-    sizes: Mapping[str, int]
-
+class _Chooser(Choosing):
     @property
     def output(self) -> Access:
         return self.nest.stores[0].access
@@ -104,21 +98,6 @@ class _Chooser:
         """The axis along which the output is written."""
         return contiguous_axis(self.nest, self.output) or memory_order(self.nest, self.output)[0]
 
-    # What is known
-
-    def known(self, value: Expr) -> int | None:
-        return int(evaluate(value, self.sizes)) if symbols(value) <= self.sizes.keys() else None
-
-    def extent(self, axis: str) -> int | None:
-        return self.known(self.nest.axis(axis).extent)
-
-    def size(self, access: Access) -> int:
-        """Bytes of what the access moves."""
-        return self.nest.pointer(access.pointer).dtype.size
-
-    def tensor(self, access: Access) -> str:
-        return self.nest.pointer(access.pointer).tensor
-
     def width(self, accesses: Sequence[Access], tile: Mapping[str, int], tail: bool = False) -> int:
         """The widest vector that all `accesses` can have along one run of the tile, in the order of the first of them.
 
@@ -130,10 +109,8 @@ class _Chooser:
             return 1
         order = [(a, tile[a]) for a in memory_order(self.nest, accesses[0]) if tile.get(a, 1) > 1]
         whole = {a for a, n in order if self.nest.axis(a).extent.constant == n}
-        width = _VECTOR_BYTES // min(_VECTOR_BYTES, max(self.size(a) for a in accesses))
-        while width > 1 and not self._fits(accesses, order, whole, width, tail):
-            width //= 2
-        return width
+        most = _VECTOR_BYTES // min(_VECTOR_BYTES, max(self.size(a) for a in accesses))
+        return widest(most, lambda width: self._fits(accesses, order, whole, width, tail))
 
     def _fits(
         self,
@@ -147,14 +124,13 @@ class _Chooser:
         if run is None or run.points % width:
             return False
         last, points = run.axes[-1]
-        total = self.known(self.nest.axis(last).extent)
-        values = [] if total is None or (tail and run.single) else [total * run.points // points]
+        values = [] if tail and run.single else [self.nest.axis(last).extent * (run.points // points)]
         for access in accesses:
             step = step_along(self.nest, access, run)
             if step is None or step.step != 1:
                 return False
-            values += [d for d in map(self.known, step.divisible) if d is not None]
-        return all(v % width == 0 for v in values)
+            values += step.divisible
+        return self.divides(width, values)
 
     # Tiles
 
