@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
+from importlib import import_module
 from typing import Any
 
 from tilegen.core.nest.lets import inline_lets
@@ -72,22 +73,9 @@ class Family:
     label: Callable[[Nest, Schedule], str] = _no_label
 
 
-def _body_of_rows(scope: Any) -> Any:
-    from tilegen.families.rows.body import view_reduce
-
-    return view_reduce(scope)
-
-
-def _body_of_scan(scope: Any) -> Any:
-    from tilegen.families.scan.body import view_scan
-
-    return view_scan(scope)
-
-
-def _body_of_histogram(scope: Any) -> Any:
-    from tilegen.families.histogram.body import view_histogram
-
-    return view_histogram(scope)
+def _from(module: str, name: str) -> Callable[[Any], Any]:
+    """A function of the printing side, which nothing loads that only checks or plans."""
+    return lambda scope: getattr(import_module(f"tilegen.families.{module}"), name)(scope)
 
 
 FAMILIES = (
@@ -100,7 +88,7 @@ FAMILIES = (
         auto_scan,
         complete_scan,
         plans_of_scan,
-        _body_of_scan,
+        _from("scan.body", "view_scan"),
         fixes_short=False,
     ),
     # Elements counted, or summed, by a key that they hold.
@@ -112,7 +100,7 @@ FAMILIES = (
         auto_histogram,
         complete_histogram,
         plans_of_histogram,
-        _body_of_histogram,
+        _from("histogram.body", "view_histogram"),
     ),
     # Reductions over a row, and what is made of them.
     Family(
@@ -123,7 +111,7 @@ FAMILIES = (
         reduce_schedules,
         complete_rows,
         plans_of_rows,
-        _body_of_rows,
+        _from("rows.body", "view_reduce"),
         also_fixed=sizes_of_full_rows,
         for_any=True,
         label=label_of_rows,

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from tilegen.algebra import Apply, Expr, Op, Sym, evaluate, exact_quotient, expr, maximum, product, sym
-from tilegen.core.nest.affine import Run, step_along
+from tilegen.core.nest.affine import Run, Step, step_along
 from tilegen.core.nest.model import Access, Nest, stride_symbol
 from tilegen.core.plan.model import (
     FIELD,
@@ -19,7 +19,10 @@ from tilegen.core.plan.model import (
     Load,
     Multiple,
 )
+from tilegen.core.plan.problems import not_along
+from tilegen.core.schedule.model import Schedule
 from tilegen.dtypes import Struct
+from tilegen.lang.diagnostics import SpecError
 
 # Coordinates run past an extent by less than a tile before their guard; the largest tile is far below this.
 INDEX_LIMIT = 2**31 - 1 - 2**16
@@ -48,6 +51,29 @@ def aligned(nest: Nest, accesses: tuple[tuple[Access, Run, Expr], ...]) -> tuple
     for access, run, address in accesses:
         aligned_access(nest, access, run, address, found)
     return tuple(c for n, c in enumerate(found) if not _follows(c, list(found), n))
+
+
+# An access, the axis of the run that it is made along (None where it is made once), and its step there.
+Followed = tuple[Access, str | None, Step | None]
+
+
+def require_along(nest: Nest, schedule: Schedule, accesses: Iterable[Followed], fast: str | None) -> None:
+    """Every tensor that a user wants in vectors has an access along a run; one that is not named may be one element
+    for all of it. `fast`: the axis that threads walk. Raises TG0607."""
+    if not schedule.writes("vector"):
+        return
+    tensors = {p.name: p.tensor for p in nest.pointers}
+    wide = [f for f in accesses if schedule.width_of(tensors[f[0].pointer]) > 1]
+    moving = {tensors[a.pointer] for a, _, step in wide if step is not None and step.step}
+    others = [f for f in wide if tensors[f[0].pointer] not in moving]
+    apart: list[tuple[Access, str | None]]
+    apart = [(a, axis) for a, axis, step in others if axis is not None and step is None]
+    still = [(a, fast) for a, axis, step in others if axis is None or step is not None]
+    wrong = apart or [(a, axis) for a, axis in still if schedule.names_width(tensors[a.pointer])]
+    if wrong:
+        refused = {tensors[a.pointer] for a, _ in wrong}
+        kept = [t for t in dict.fromkeys(tensors[a.pointer] for a, _, _ in wide) if t not in refused]
+        raise SpecError([not_along(nest, *wrong[0], schedule, False, kept, "threads walk")])
 
 
 def _follows(condition: Condition, conditions: list[Condition], position: int) -> bool:

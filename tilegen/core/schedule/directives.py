@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import takewhile
+from typing import Any
 
-from tilegen.core.schedule.model import Counts, Keep, Placement, Places, Schedule, Stage
+from tilegen.core.schedule.model import Keep, Placement, Places, Schedule, Stage
 from tilegen.core.schedule.text import directive_text, schedule_name
 from tilegen.lang.source import Source, Span
 from tilegen.lang.spec import (
@@ -28,6 +29,10 @@ from tilegen.lang.spec import (
     StageDirective,
     Word,
 )
+
+# The fields of a `Schedule` that hold the numbers of a directive, where they are not called as its word is.
+_NAMED = {Word.VECTOR: "vector_of"}
+_BARE = {Word.THREADS: "thread_count"}
 
 
 def alternatives(spec: ScheduleSpec) -> tuple[ScheduleSpec, ...]:
@@ -59,8 +64,12 @@ def schedule_of(spec: ScheduleSpec) -> Schedule:
     made = Schedule(spec.name, spans=_written_at(spec))
     for directive in spec.directives:
         match directive:
-            case NumbersDirective():
-                made = _with_numbers(made, directive)
+            case NumbersDirective(word=word):
+                named = tuple((n, v[0]) for n, v in directive.entries if n is not None)
+                bare = [v[0] for n, v in directive.entries if n is None]
+                fields: dict[str, Any] = {_NAMED.get(word, word.value): named} if named else {}
+                fields |= {_BARE.get(word, word.value): bare[0]} if bare else {}
+                made = replace(made, **fields)
             case StageDirective():
                 pad = directive.pads[0]
                 plain = directive.placement is Placement.PADDED and not pad
@@ -68,7 +77,8 @@ def schedule_of(spec: ScheduleSpec) -> Schedule:
                 stages = (Stage(t, how, pad, directive.span) for t in directive.tensors)
                 made = replace(made, stages=(*made.stages, *stages))
             case KeepDirective():
-                made = replace(made, keep=_kept(made.keep, directive))
+                tensors = made.keep.tensors if made.keep is not None else ()
+                made = replace(made, keep=Keep((*tensors, *directive.tensors), directive.memory))
             case BoundsDirective():
                 made = replace(made, bounds=directive.choices[0])
             case RasterDirective():
@@ -80,39 +90,6 @@ def schedule_of(spec: ScheduleSpec) -> Schedule:
             case OtherwiseDirective():
                 raise AssertionError("an alternative has no alternatives")
     return made
-
-
-def _with_numbers(made: Schedule, directive: NumbersDirective) -> Schedule:
-    named = tuple((n, v[0]) for n, v in directive.entries if n is not None)
-    bare = next((v[0] for n, v in directive.entries if n is None), None)
-    match directive.word:
-        case Word.AT:
-            return replace(made, at=named)
-        case Word.TILE:
-            return replace(made, tile=named)
-        case Word.THREADS:
-            return replace(made, threads=named, thread_count=bare)
-        case Word.VECTOR:
-            return replace(made, vector=bare or 1, vector_of=named)
-        case Word.IN_FLIGHT:
-            return replace(made, in_flight=bare)
-        case Word.BLOCKS:
-            return replace(made, blocks=named)
-        case Word.CLUSTER:
-            return replace(made, cluster=named)
-        case Word.UNROLL:
-            return replace(made, unroll=named)
-        case Word.MAX_REGISTERS:
-            return replace(made, max_registers=bare)
-        case Word.MIN_BLOCKS:
-            return replace(made, min_blocks=bare)
-        case _:
-            raise AssertionError(f"`{directive.word.value}` is no directive of numbers")
-
-
-def _kept(earlier: Keep | None, directive: KeepDirective) -> Keep:
-    tensors = earlier.tensors if earlier is not None else ()
-    return Keep((*tensors, *directive.tensors), directive.memory)
 
 
 def _written_at(spec: ScheduleSpec) -> Places:
@@ -168,32 +145,34 @@ def schedule_lines(schedules: Sequence[Schedule]) -> tuple[str, ...]:
 def _directives(schedule: Schedule, span: Span) -> Iterator[Directive]:
     called = dict(schedule.called)
 
-    def numbers(word: Word, named: Counts, bare: int | None = None) -> Iterator[Directive]:
-        entries: list[tuple[str | None, tuple[int, ...]]] = [] if bare is None else [(None, (bare,))]
-        entries += [(called.get(n, n) if word is not Word.AT else n, (v,)) for n, v in named]
+    def numbers(word: Word, named: bool = True, bare: bool = False) -> Iterator[Directive]:
+        entries: list[tuple[str | None, tuple[int, ...]]] = []
+        number = getattr(schedule, _BARE.get(word, word.value)) if bare else None
+        if number is not None and (word, number) != (Word.VECTOR, 1):
+            entries.append((None, (number,)))
+        for name, value in getattr(schedule, _NAMED.get(word, word.value)) if named else ():
+            entries.append((called.get(name, name) if word not in (Word.AT, Word.VECTOR) else name, (value,)))
         if entries:
             yield NumbersDirective(word, tuple(entries), span)
 
-    yield from numbers(Word.AT, schedule.at)
-    yield from numbers(Word.TILE, schedule.tile)
-    yield from numbers(Word.THREADS, schedule.threads, schedule.thread_count)
+    yield from numbers(Word.AT)
+    yield from numbers(Word.TILE)
+    yield from numbers(Word.THREADS, bare=True)
     for stage in schedule.stages:
         placement = Placement.PADDED if stage.placement is Placement.PLAIN else stage.placement
         yield StageDirective((stage.tensor,), placement, (stage.pad,), (1,), False, span)
     if schedule.keep is not None:
         yield KeepDirective(schedule.keep.tensors, schedule.keep.memory, span)
-    every = schedule.vector if schedule.vector > 1 else None
-    yield from numbers(Word.VECTOR, schedule.vector_of, every)
-    yield from numbers(Word.IN_FLIGHT, (), schedule.in_flight)
-    yield from numbers(Word.BLOCKS, schedule.blocks)
-    yield from numbers(Word.CLUSTER, schedule.cluster)
-    yield from numbers(Word.UNROLL, schedule.unroll)
+    yield from numbers(Word.VECTOR, bare=True)
+    yield from numbers(Word.IN_FLIGHT, named=False, bare=True)
+    for word in (Word.BLOCKS, Word.CLUSTER, Word.UNROLL):
+        yield from numbers(word)
     if schedule.raster:
         yield RasterDirective(tuple(called.get(a, a) for a in schedule.raster), (schedule.group,), span)
     if schedule.bounds is not Bounds.GUARD:
         yield BoundsDirective((schedule.bounds,), span)
     yield from (HintDirective(t, (h,), span) for t, h in schedule.hints)
-    yield from numbers(Word.MAX_REGISTERS, (), schedule.max_registers)
-    yield from numbers(Word.MIN_BLOCKS, (), schedule.min_blocks)
+    for word in (Word.MAX_REGISTERS, Word.MIN_BLOCKS):
+        yield from numbers(word, named=False, bare=True)
     if schedule.index is not IndexType.AUTO:
         yield IndexDirective((schedule.index,), span)

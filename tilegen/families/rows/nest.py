@@ -13,13 +13,10 @@ from itertools import permutations
 
 from tilegen.algebra import Expr, substitute, sym
 from tilegen.core.nest.build import (
-    compile_time,
+    closed_values,
     nest_over,
     not_yet,
-    require_computable,
-    require_memories,
 )
-from tilegen.core.nest.lets import inline_lets
 from tilegen.core.nest.merge import drop_unit_axes, merge_axes
 from tilegen.core.nest.model import Nest
 from tilegen.core.nest.reductions import reductions_of
@@ -46,10 +43,7 @@ def reduce_nest(
 
     Raises SpecError: TG0701 (what cannot be generated yet), TG0702 (assignments without a shared space).
     """
-    values = compile_time(kernel, constants)
-    lets, closed = inline_lets(kernel)
-    require_memories(kernel)
-    require_computable(kernel, closed)
+    values, lets, closed = closed_values(kernel, constants)
     space = _Space(kernel, values, closed)
     centred = Centred(space.row_of)
     named = tuple((name, centred(space.rewritten(value))) for name, value in lets)

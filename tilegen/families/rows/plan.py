@@ -10,7 +10,13 @@ from tilegen.core.nest.affine import Run, step_along
 from tilegen.core.nest.build import reads_of
 from tilegen.core.nest.combine import ARGUMENTS, accumulator_type
 from tilegen.core.nest.model import Access, Nest
-from tilegen.core.plan.conditions import aligned_access, index_conditions, multiple
+from tilegen.core.plan.conditions import (
+    Followed,
+    aligned_access,
+    index_conditions,
+    multiple,
+    require_along,
+)
 from tilegen.core.plan.model import (
     PARTS,
     ROWS,
@@ -23,13 +29,11 @@ from tilegen.core.plan.model import (
     Sweep,
     TileAxis,
 )
-from tilegen.core.plan.problems import not_along
 from tilegen.core.schedule.model import Schedule
 from tilegen.dtypes import I64, U32, DType, Struct
 from tilegen.families.rows.axes import Rows, fast_axis, row_count, row_length, rows_of
 from tilegen.families.rows.passes import Pass, passes, point_stores
 from tilegen.families.rows.phases import Combine, PointStores, Walk
-from tilegen.lang.diagnostics import SpecError
 from tilegen.lang.spec import Reduce
 from tilegen.target import Target
 
@@ -59,7 +63,7 @@ def plan_reduce(nest: Nest, schedule: Schedule, target: Target, name: str) -> Pl
         if _written_while_read(nest, phases[-1], accesses):
             phases.append(Barrier())
         phases.append(PointStores(once, _lanes(runs[0] if rows.across else None), widths))
-    require_along(nest, schedule, phases)
+    require_along(nest, schedule, _followed(nest, phases), fast_axis(nest, rows.across))
     parts = parts_of(nest, rows, schedule.item_width)
     total, block = row_count(nest), rows.beside * (schedule.item_width if rows.across else 1)
     blocks = ceil_div(total, block)
@@ -121,46 +125,15 @@ def _divides(total: Expr, block: int) -> bool:
     return block == 1 or (total.constant is not None and total.constant % block == 0)
 
 
-def require_along(nest: Nest, schedule: Schedule, phases: list[Phase]) -> None:
-    """Every tensor that a user wants in vectors has an access along a run; one that is not named may be one element
-    for all of it. Raises TG0607."""
-    if not schedule.writes("vector"):
-        return
-    moving: set[str] = set()
-    still: list[Access] = []
-    apart: dict[Access, str] = {}
-    asked: dict[str, None] = {}
+def _followed(nest: Nest, phases: Sequence[Phase]) -> Iterator[Followed]:
     for phase in phases:
-        if not isinstance(phase, Walk | PointStores):
-            continue
-        run = phase.sweep.run
-        accesses = [s.access for s in (phase.step.stores if isinstance(phase, Walk) else phase.stores)]
-        accesses += [nest.loads[r] for r in phase.step.reads] if isinstance(phase, Walk) else []
-        for access in accesses:
-            tensor = nest.pointer(access.pointer).tensor
-            if schedule.width_of(tensor) == 1:
-                continue
-            asked[tensor] = None
-            step = step_along(nest, access, run) if run is not None and not access.checked else None
-            if run is None or (step is not None and not step.step):
-                still.append(access)
-            elif step is None:
-                apart[access] = run.fast
-            else:
-                moving.add(tensor)
-
-    def alone(access: Access) -> bool:
-        return nest.pointer(access.pointer).tensor not in moving
-
-    across = rows_of(nest, schedule).across
-    named = [a for a in still if schedule.names_width(nest.pointer(a.pointer).tensor)]
-    wrong: dict[Access, str | None] = {a: axis for a, axis in apart.items() if alone(a)}
-    wrong |= {a: fast_axis(nest, across) for a in named if alone(a)} if not wrong else {}
-    if wrong:
-        access, axis = next(iter(wrong.items()))
-        refused = {nest.pointer(a.pointer).tensor for a in wrong}
-        others = [t for t in asked if t not in refused]
-        raise SpecError([not_along(nest, access, axis, schedule, False, others, "threads walk")])
+        if isinstance(phase, Walk | PointStores):
+            run = phase.sweep.run
+            accesses = [s.access for s in (phase.step.stores if isinstance(phase, Walk) else phase.stores)]
+            accesses += [nest.loads[r] for r in phase.step.reads] if isinstance(phase, Walk) else []
+            for access in accesses:
+                step = step_along(nest, access, run) if run is not None and not access.checked else None
+                yield access, None if run is None else run.fast, step
 
 
 def _run(nest: Nest, rows: Rows, width: int, row: int) -> Run | None:

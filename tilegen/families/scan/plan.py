@@ -11,9 +11,8 @@ from tilegen.core.nest.combine import ARGUMENTS, accumulator_type
 from tilegen.core.nest.model import Access, Nest
 from tilegen.core.nest.reductions import level_of, reductions_of
 from tilegen.core.nest.values import unconditional
-from tilegen.core.plan.conditions import aligned, index_conditions
+from tilegen.core.plan.conditions import Followed, aligned, index_conditions, require_along
 from tilegen.core.plan.model import AtLeast, AtMost, Condition, Multiple, Plan, Scratch, TileAxis
-from tilegen.core.plan.problems import not_along
 from tilegen.core.schedule.model import Schedule
 from tilegen.core.schedule.problems import members_of_several_types
 from tilegen.dtypes import U32, U64, Struct
@@ -55,30 +54,17 @@ def _single(schedule: Schedule, nest: Nest) -> Schedule:
 
 def require_vectors(nest: Nest, schedule: Schedule) -> None:
     """Every width that is written must be possible for some access and sizes."""
-    if schedule.span("vector") is None:
-        return
     fast = spread_of(nest, schedule).run.fast
-    wide = [a for a in nest.accesses() if schedule.width_of(nest.pointer(a.pointer).tensor) > 1]
-    fine = {nest.pointer(a.pointer).tensor for a in wide if _possible(nest, a, fast, schedule)}
-    wrong = [a for a in wide if nest.pointer(a.pointer).tensor not in fine]
-    if not wrong:
-        return
-    refused = {nest.pointer(a.pointer).tensor for a in wrong}
-    others = [t for t in dict.fromkeys(nest.pointer(a.pointer).tensor for a in wide) if t not in refused]
-    if isinstance(nest.pointer(wrong[0].pointer).dtype, Struct):
-        raise SpecError([members_of_several_types(nest, wrong[0], schedule, others)])
-    raise SpecError([not_along(nest, wrong[0], fast, schedule, stageable=False, others=others)])
-
-
-def _possible(nest: Nest, access: Access, fast: str, schedule: Schedule) -> bool:
-    """Whether neighbours along `fast` are side by side, or one element, for some sizes."""
-    if access.checked or isinstance(nest.pointer(access.pointer).dtype, Struct):
-        return False
-    width = schedule.width_of(nest.pointer(access.pointer).tensor)
-    return (
-        step_along(nest, access, Run(((fast, width),), width), memory_address(access, fast, width))
-        is not None
-    )
+    followed: list[Followed] = []
+    for access in nest.accesses():
+        pointer = nest.pointer(access.pointer)
+        width, struct = schedule.width_of(pointer.tensor), isinstance(pointer.dtype, Struct)
+        if width > 1 and struct and schedule.writes("vector"):
+            kept = [p.tensor for p in nest.pointers if not isinstance(p.dtype, Struct)]
+            raise SpecError([members_of_several_types(nest, access, schedule, kept)])
+        run, address = Run(((fast, width),), width), memory_address(access, fast, width)
+        followed.append((access, fast, None if access.checked else step_along(nest, access, run, address)))
+    require_along(nest, schedule, followed, fast)
 
 
 def spread_of(nest: Nest, schedule: Schedule) -> Spread:
