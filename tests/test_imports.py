@@ -36,6 +36,7 @@ ORDER = [
     "families",
     "render",
     "program",
+    "show",
     "legal",
     "toolchain",
     "sim",

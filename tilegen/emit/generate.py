@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tilegen.api.selection import AUTO, all_schedules, find_constants, find_kernel, find_schedule, find_sizes
+from tilegen.core.schedule.directives import schedule_lines
 from tilegen.cuda.names import identifier
 from tilegen.emit.provenance import provenance
 from tilegen.lang.diagnostics import Diagnostic, SpecError
@@ -140,7 +141,7 @@ def _generate(
         kernel=kernel.name,
         types=tuple((name, str(dtype)) for name, dtype in kernel.types),
         schedule=program.schedule.name,
-        directives=program.schedule.describe(),
+        directives="; ".join(schedule_lines(program.schedules)),
         target=target.name,
         source=rendered.source,
         header=rendered.header,

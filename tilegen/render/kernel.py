@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from tilegen.core.nest.model import stride_symbol
 from tilegen.core.plan.model import Plan
 from tilegen.cuda.queries import pruned, used_in, variables
 from tilegen.cuda.scope import FileContext, KernelScope
-from tilegen.cuda.tree import INDEX, Body, Comment, Kernel, LaunchBounds, Parameter, Variable
+from tilegen.cuda.tree import INDEX, Comment, Kernel, LaunchBounds, Parameter, Variable
 from tilegen.dtypes import DType
+from tilegen.families.registry import family_of
 from tilegen.lang.spec import Cast, ScalarRead, walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-BodyOf = Callable[[KernelScope], Body]
 
-
-def kernel_of(plan: Plan, file: FileContext, body_of: BodyOf) -> Kernel:
+def kernel_of(plan: Plan, file: FileContext) -> Kernel:
     """Phases first: what they use decides which parameters, constants and definitions there are."""
     scope = KernelScope(plan, file)
-    body = body_of(scope)
+    body = family_of(plan.nest.kernel).body(scope)
     phases, needed = pruned(body.phases)
     setup, needed = pruned(body.setup, needed)
     needed |= used_in(setup)
@@ -58,14 +56,14 @@ def _statements(plan: Plan) -> tuple[Comment, ...]:
 
 
 def _bounds(plan: Plan) -> LaunchBounds:
-    schedule, rows = plan.schedule, plan.schedule.rows
+    schedule = plan.schedule
     if schedule.max_registers is not None:
         return LaunchBounds(plan.threads, max_registers=schedule.max_registers)
     if plan.sectors is not None and schedule.min_blocks is None:
         return LaunchBounds(plan.threads)  # more registers than ptxas chooses keep other blocks away
     # Without the second argument ptxas spills the register transposes it could keep.
     blocks = min(schedule.min_blocks or 1, plan.target.max_threads_per_sm // plan.threads)
-    return LaunchBounds(plan.threads, blocks, cluster=1 if rows is None else rows.cluster)
+    return LaunchBounds(plan.threads, blocks, cluster=plan.cluster)
 
 
 def _parameters(scope: KernelScope) -> tuple[Parameter, ...]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from tilegen.algebra import ONE, Expr, sym
 from tilegen.core.plan.model import ROWS
-from tilegen.core.schedule.model import Rows
 from tilegen.cuda.operators import accumulator_ctype
 from tilegen.cuda.scope import KernelScope
 from tilegen.cuda.tree import (
@@ -37,7 +36,14 @@ from tilegen.cuda.tree import (
     thread_number,
 )
 from tilegen.cuda.types import ElementTypes
-from tilegen.families.rows.axes import base_of_digit, parallel_order, row_count, row_length, row_order
+from tilegen.families.rows.axes import (
+    base_of_digit,
+    parallel_order,
+    row_count,
+    row_length,
+    row_order,
+    rows_of,
+)
 from tilegen.lang.spec import Read, Reduce, Value
 
 
@@ -47,9 +53,7 @@ class RowScope:
 
     def __init__(self, scope: KernelScope) -> None:
         self.scope, self.plan, self.nest = scope, scope.plan, scope.nest
-        rows = scope.plan.schedule.rows
-        assert rows is not None
-        self.rows: Rows = rows
+        self.rows = rows = rows_of(scope.nest, scope.plan.schedule)
         self.width = scope.plan.schedule.item_width
         self.known: dict[Value, Expression] = {}
         self.held: dict[Read, Expression] = {}

@@ -3,7 +3,7 @@ decided where a schedule is completed."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tilegen.algebra import Expr, substitute
@@ -19,17 +19,20 @@ from tilegen.lang.spec import (
     HintDirective,
     IndexDirective,
     IndexType,
-    MaxRegistersDirective,
-    MinBlocksDirective,
+    KeepDirective,
+    Memory,
+    NumbersDirective,
+    OtherwiseDirective,
+    Placement,
     RasterDirective,
     Role,
     ScheduleSpec,
     StageDirective,
-    ThreadsDirective,
-    TileDirective,
-    UnrollDirective,
-    VectorDirective,
+    Word,
 )
+
+# Directives of axes, which have no number for all of them; `threads` may have one.
+_OF_AXES = ("tile", "threads", "unroll", "blocks", "cluster")
 
 
 def check_schedules(
@@ -102,12 +105,18 @@ class _Directives:
     problems: Problems
 
     def all(self, schedule: syntax.ScheduleDecl) -> tuple[Directive, ...]:
-        """Every directive that is right; each at most once, `stage` and `hint` once per tensor."""
+        """Every directive that is right; each at most once, `stage`, `keep` and `hint` once per tensor, until
+        `otherwise`."""
         seen: dict[str, syntax.Ident] = {}
+        said: dict[str, syntax.Ident] = {}
         found = []
         for directive in schedule.directives:
+            if isinstance(directive, syntax.OtherwiseStatement):
+                seen, said = {}, {}
             for key, ident in self._keys(directive):
                 self._once(key, ident, seen)
+            if isinstance(directive, syntax.SettingsDirective) and directive.keyword.name in _OF_AXES:
+                self._one_way(directive, said)
             resolved = self._directive(directive)
             if resolved is not None:
                 found.append(resolved)
@@ -117,12 +126,16 @@ class _Directives:
         match directive:
             case syntax.StageStatement():
                 return [(f"stage {t.name}", t) for t in directive.tensors]
+            case syntax.KeepStatement():
+                return [(f"keep {t.name}", t) for t in directive.tensors] or [("keep", directive.memory)]
             case syntax.HintStatement():
                 return [(f"hint {directive.tensor.name}", directive.tensor)]
             case syntax.RasterStatement():
                 return [("raster", directive.axes[0])]
             case syntax.SettingsDirective() | syntax.ChoiceDirective():
                 return [(directive.keyword.name, directive.keyword)]
+            case syntax.OtherwiseStatement():
+                return []
 
     def _once(self, key: str, ident: syntax.Ident, seen: dict[str, syntax.Ident]) -> None:
         earlier = seen.setdefault(key, ident)
@@ -135,29 +148,75 @@ class _Directives:
                 help="keep one of them",
             )
 
+    def _one_way(self, directive: syntax.SettingsDirective, said: dict[str, syntax.Ident]) -> None:
+        """An axis is named by itself or in one product, not in both."""
+        for setting in directive.settings:
+            for part in setting.name.name.split("*") if setting.name is not None else ():
+                assert setting.name is not None
+                earlier = said.setdefault(part, setting.name)
+                if earlier.name != setting.name.name:
+                    self.problems.error(
+                        "TG0530",
+                        f"`{earlier.name}` and `{setting.name.name}` cannot both be named in a schedule",
+                        setting.name.span,
+                        labels=[(earlier.span, f"`{part}` is named so here")],
+                        help="name the same axis in both directives",
+                    )
+
     def _directive(self, node: syntax.DirectiveStatement) -> Directive | None:
         match node:
             case syntax.SettingsDirective():
                 return self._settings(node)
             case syntax.StageStatement():
                 return self._stage(node)
+            case syntax.KeepStatement():
+                return self._keep(node)
             case syntax.ChoiceDirective():
                 return self._choice(node)
             case syntax.RasterStatement():
                 return self._raster(node)
             case syntax.HintStatement():
                 return self._hint(node)
+            case syntax.OtherwiseStatement():
+                return OtherwiseDirective(node.span)
 
     # Names ----------------------------------------------------------------------------------------------------------
 
     def _axis(self, ident: syntax.Ident) -> bool:
-        if ident.name in self.axes:
+        """`i`, or `i*j` for the axis that both are. `i_` is an axis of a `let` that is read where there is an `i`."""
+        names = ident.name.split("*")
+        for name in names:
+            if names.count(name) > 1:
+                self.problems.error(
+                    "TG0523", f"`{name}` is given twice", ident.span, help="name each axis once"
+                )
+                return False
+            if name not in self.axes and name.rstrip("_") not in self.axes:
+                self.problems.error(
+                    "TG0521",
+                    f"`{name}` is not an axis of this kernel",
+                    ident.span,
+                    help=suggestion(name, self.axes, "axes"),
+                )
+                return False
+        return True
+
+    def _size(self, ident: syntax.Ident) -> bool:
+        """A size that a launch has."""
+        if ident.name in self.scope.sizes and ident.name not in self.scope.defaults:
             return True
+        known = ident.name in self.scope.defaults
         self.problems.error(
-            "TG0521",
-            f"`{ident.name}` is not an axis of this kernel",
+            "TG0529",
+            f"`{ident.name}` has its value in the header"
+            if known
+            else f"`{ident.name}` is not a size of this kernel",
             ident.span,
-            help=suggestion(ident.name, self.axes, "axes"),
+            help="leave it out"
+            if known
+            else suggestion(
+                ident.name, [s for s in self.scope.sizes if s not in self.scope.defaults], "sizes"
+            ),
         )
         return False
 
@@ -180,15 +239,15 @@ class _Directives:
         value: syntax.SetValue,
         what: str,
         least: int = 1,
-        accept: Callable[[int], bool] = lambda _: True,
+        power: bool = False,
     ) -> tuple[int, ...] | None:
-        """The choices of a value; compile-time sizes may be used."""
+        """The choices of a value; compile-time sizes may be used. `power`: of two."""
         numbers: list[int] = []
         for choice in value.choices:
             number = self._number(choice, what, least)
             if number is None:
                 return None
-            if not accept(number):
+            if power and number & (number - 1):
                 below = 1 << max(number, 1).bit_length() - 1
                 self.problems.error(
                     "TG0524",
@@ -228,96 +287,46 @@ class _Directives:
         )
         return None
 
-    def _per_axis(
-        self, node: syntax.SettingsDirective
-    ) -> tuple[tuple[tuple[str, tuple[int, ...]], ...], tuple[syntax.Setting, ...]] | None:
-        word = node.keyword.name
-        found: dict[str, tuple[int, ...]] = {}
+    def _settings(self, node: syntax.SettingsDirective) -> Directive | None:
+        word = Word(node.keyword.name)
+        match word:
+            case Word.VECTOR:
+                fits, what = self._tensor, "a vector width"
+            case Word.AT:
+                fits, what = self._size, "a size"
+            case _:
+                fits, what = self._axis, f"`{word.value}`"
+        entries: dict[str | None, tuple[int, ...]] = {}
         failed = False
         for setting in node.settings:
-            if setting.name is None:
-                self.problems.error(
-                    "TG0524",
-                    f"`{word}` takes a value for each axis",
-                    setting.span,
-                    help=f"write `{word} {self.axes[0] if self.axes else 'i'} = {setting.value.span.text}`",
-                )
-                failed = True
-                continue
-            if setting.name.name in found:
+            name = None if setting.name is None else setting.name.name
+            if name in entries:
                 self.problems.error(
                     "TG0523",
-                    f"`{setting.name.name}` is given twice",
-                    setting.name.span,
+                    f"`{name}` is given twice" if name is not None else f"{what} is given twice",
+                    setting.span if setting.name is None else setting.name.span,
                     help="keep one of them; a set of values is written `{8, 16}`",
                 )
                 failed = True
                 continue
-            numbers = self._numbers(setting.value, f"`{word}` of `{setting.name.name}`")
-            if not self._axis(setting.name) or numbers is None:
+            named = f"`{word.value}` of `{name}`" if name is not None and word.value in _OF_AXES else what
+            numbers = self._numbers(setting.value, named, 1, word is Word.VECTOR)
+            if (setting.name is not None and not fits(setting.name)) or numbers is None:
                 failed = True
                 continue
-            found[setting.name.name] = numbers
-        return None if failed else (tuple(found.items()), node.settings)
-
-    def _settings(self, node: syntax.SettingsDirective) -> Directive | None:
-        match node.keyword.name:
-            case "tile" | "threads" | "unroll":
-                per_axis = self._per_axis(node)
-                if per_axis is None:
-                    return None
-                axes, settings = per_axis
-                spans = tuple(s.span for s in settings)
-                if node.keyword.name == "tile":
-                    return TileDirective(axes, node.span, spans)
-                if node.keyword.name == "threads":
-                    return ThreadsDirective(axes, node.span, spans)
-                return UnrollDirective(axes, node.span)
-            case "vector":
-                return self._vector(node)
-            case "max_registers" | "min_blocks":
-                return self._count(node)
-            case _:
-                return None
-
-    def _count(self, node: syntax.SettingsDirective) -> Directive | None:
-        word = node.keyword.name
-        if len(node.settings) != 1 or node.settings[0].name is not None:
-            self.problems.error("TG0524", f"`{word}` takes one number", node.span, help=f"write `{word} 32`")
-            return None
-        counts = self._numbers(node.settings[0].value, f"`{word}`")
-        if counts is None:
-            return None
-        return (
-            MaxRegistersDirective(counts, node.span)
-            if word == "max_registers"
-            else MinBlocksDirective(counts, node.span)
-        )
-
-    def _vector(self, node: syntax.SettingsDirective) -> Directive | None:
-        widths: dict[str | None, tuple[int, ...]] = {}
-        for setting in node.settings:
-            name = None if setting.name is None else setting.name.name
-            if name in widths:
-                self.problems.error(
-                    "TG0523", "a vector width is given twice", setting.span, help="keep one of them"
-                )
-                return None
-            if setting.name is not None and not self._tensor(setting.name):
-                return None
-            numbers = self._numbers(setting.value, "a vector width", 1, lambda n: n & (n - 1) == 0)
-            if numbers is None:
-                return None
-            widths[name] = numbers
-        return VectorDirective(tuple(widths.items()), node.span, tuple(s.span for s in node.settings))
+            entries[name] = numbers
+        spans = tuple(s.span for s in node.settings)
+        return None if failed else NumbersDirective(word, tuple(entries.items()), node.span, spans)
 
     def _stage(self, node: syntax.StageStatement) -> Directive | None:
         fits = [self._stageable(t) for t in node.tensors]
-        if node.pad is not None and node.swizzle is not None:
+        if node.pad is not None and node.placed is not None:
             self.problems.error(
                 "TG0526",
-                "a staged tensor is padded or swizzled, not both",
-                node.swizzle.span,
+                "a staged tensor is padded or swizzled, not both"
+                if node.placed.name == "swizzle"
+                else "a padding is given, and `auto` leaves it to tilegen",
+                node.placed.span,
                 labels=[(node.pad.span, "padding given here")],
                 help="keep one of the two",
             )
@@ -327,19 +336,25 @@ class _Directives:
         if pads is None or buffers is None or not all(fits):
             return None
         names = tuple(t.name for t in node.tensors)
-        return StageDirective(
-            names, pads, node.swizzle is not None, buffers, node.asynchronous is not None, node.span
-        )
+        placement = Placement.PADDED if node.placed is None else Placement(node.placed.name)
+        return StageDirective(names, placement, pads, buffers, node.asynchronous is not None, node.span)
 
-    def _stageable(self, ident: syntax.Ident) -> bool:
-        """Only a tensor that is read can be staged."""
+    def _keep(self, node: syntax.KeepStatement) -> Directive | None:
+        fits = [self._stageable(t, "keep") for t in node.tensors]
+        memory = self._words((node.memory,), [m.value for m in Memory], "keep")
+        if memory is None or not all(fits):
+            return None
+        return KeepDirective(tuple(t.name for t in node.tensors), Memory(memory[0]), node.span)
+
+    def _stageable(self, ident: syntax.Ident, word: str = "stage") -> bool:
+        """Only a tensor that is read can be staged, or kept."""
         if not self._tensor(ident):
             return False
         role = self.scope.tensors[ident.name].role
         if role is Role.OUT or ident.name not in self.read:
             self.problems.error(
                 "TG0525",
-                f"`{ident.name}` is never read, so there is nothing to stage",
+                f"`{ident.name}` is never read, so there is nothing to {word}",
                 ident.span,
                 note=f"it is declared `{role.value}`",
                 help=suggestion(

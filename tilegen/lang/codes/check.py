@@ -488,7 +488,7 @@ CODES: tuple[Code, ...] = (
     Code(
         "TG0523",
         "a directive given twice",
-        "Each directive is given once; `stage` and `hint` once per tensor.",
+        "Each directive is given once until `otherwise`; `stage`, `keep` and `hint` once per tensor.",
         (
             "kernel k(N) {\n"
             "    in x: f32[N]\n"
@@ -514,8 +514,8 @@ CODES: tuple[Code, ...] = (
     ),
     Code(
         "TG0525",
-        "a staged tensor that is never read",
-        "Staging reads a tile into shared memory.",
+        "a staged or kept tensor that is never read",
+        "`stage` reads a tile into shared memory, `keep` keeps what was read.",
         (
             "kernel k(N) {\n"
             "    in x: f32[N]\n"
@@ -541,8 +541,8 @@ CODES: tuple[Code, ...] = (
     Code(
         "TG0527",
         "an unknown word in a directive",
-        "`bounds` takes guard, split or exact; `index` i32, i64 or auto; `hint` streaming, readonly, "
-        "evict_last, sectors or default.",
+        "`bounds` takes guard, split or exact; `index` i32, i64 or auto; `keep` registers or shared; `hint` streaming, "
+        "readonly, evict_last, sectors or default.",
         (
             "kernel k(N) {\n"
             "    in x: f32[N]\n"
@@ -563,6 +563,34 @@ CODES: tuple[Code, ...] = (
             "    out y: f32[N]\n"
             "    y[i] = x[i]\n"
             "    schedule s { hint y readonly }\n"
+            "}"
+        ),
+    ),
+    Code(
+        "TG0529",
+        "a schedule names an unknown size",
+        "`at` makes code for launches with these sizes, which are constants in it. It names sizes that a launch has; "
+        "one with a value in the header is a constant in any case.",
+        (
+            "kernel k(N) {\n"
+            "    in x: f32[N]\n"
+            "    out y: f32[N]\n"
+            "    y[i] = x[i]\n"
+            "    schedule s { at M = 3 }\n"
+            "}"
+        ),
+    ),
+    Code(
+        "TG0530",
+        "an axis by itself and in a product",
+        "`i*j` is the axis that `i` and `j` are together. In one schedule an axis is named by itself or in one "
+        "product, not in both.",
+        (
+            "kernel k(M, N) {\n"
+            "    in x: f32[M, N]\n"
+            "    out y: f32[M, N]\n"
+            "    y[i, j] = x[i, j]\n"
+            "    schedule s { tile i*j = 1024; threads j = 32 }\n"
             "}"
         ),
     ),
