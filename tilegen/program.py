@@ -12,8 +12,8 @@ from tilegen.core.plan.conditions import holds
 from tilegen.core.plan.model import Plan
 from tilegen.core.schedule.directives import spec_of
 from tilegen.core.schedule.model import Schedule
-from tilegen.cuda.names import kernel_identifier
-from tilegen.cuda.view import ParameterView
+from tilegen.cuda.names import identifier
+from tilegen.cuda.tree import Parameter
 from tilegen.families.plans import Request, plans_of
 from tilegen.lang.spec import Bounds, IndexType, Kernel, ScheduleSpec
 from tilegen.render import Rendered, render
@@ -42,7 +42,7 @@ class LaunchShape:
     blocks: int
     threads: int
     dynamic_shared: int
-    parameters: tuple[ParameterView, ...]
+    parameters: tuple[Parameter, ...]
     scratch: tuple[ScratchShape, ...] = ()
 
 
@@ -162,7 +162,7 @@ def build(
     compile-time sizes over their defaults. `name`: stem of the launcher's name, the kernel's own by default.
     Raises SpecError for what cannot be generated or a directive that cannot be honoured.
     """
-    stem = kernel_identifier(name or kernel.name)
+    stem = identifier(name or kernel.name)
     if isinstance(schedule, Schedule | tuple):
         schedule = spec_of((schedule,) if isinstance(schedule, Schedule) else schedule)
     made = plans_of(Request(kernel, schedule, target, sizes, constants, stem))

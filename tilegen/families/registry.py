@@ -7,10 +7,10 @@ A family is a room of its own and one record here; `core/` knows none of them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING
 
 from tilegen.core.nest.lets import inline_lets
 from tilegen.core.nest.merge import simplified_nest
@@ -35,6 +35,10 @@ from tilegen.families.tiles.complete import complete_tiles
 from tilegen.families.tiles.plan import plans_of_tiles
 from tilegen.lang.spec import Kernel, Value
 from tilegen.target import Target
+
+if TYPE_CHECKING:
+    from tilegen.cuda.scope import KernelScope
+    from tilegen.cuda.tree import Body
 
 Closed = Mapping[str, Value]
 
@@ -66,16 +70,21 @@ class Family:
     auto: Callable[[Nest, Target, Mapping[str, int] | None], tuple[Schedule, ...]]
     complete: Callable[[Nest, Schedule, Target], tuple[Schedule, ...]]
     plans: Callable[[Nest, Schedule, Target, str, str, bool], Iterator[Plan]]
-    body: Callable[[Any], Any] | None = field(default=None, compare=False)
+    body: Callable[[KernelScope], Body]
     fixes_short: bool = True
     also_fixed: Callable[[Nest, Schedule, Mapping[str, int]], Mapping[str, int]] = _nothing
     for_any: bool = False
     label: Callable[[Nest, Schedule], str] = _no_label
 
 
-def _from(module: str, name: str) -> Callable[[Any], Any]:
-    """A function of the printing side, which nothing loads that only checks or plans."""
-    return lambda scope: getattr(import_module(f"tilegen.families.{module}"), name)(scope)
+def _from(module: str, name: str) -> Callable[[KernelScope], Body]:
+    """A function of the printing side, which is loaded when something is printed."""
+
+    def body(scope: KernelScope) -> Body:
+        found: Body = getattr(import_module(f"tilegen.families.{module}"), name)(scope)
+        return found
+
+    return body
 
 
 FAMILIES = (
@@ -88,7 +97,7 @@ FAMILIES = (
         auto_scan,
         complete_scan,
         plans_of_scan,
-        _from("scan.body", "view_scan"),
+        _from("scan.body", "scan_body"),
         fixes_short=False,
     ),
     # Elements counted, or summed, by a key that they hold.
@@ -100,7 +109,7 @@ FAMILIES = (
         auto_histogram,
         complete_histogram,
         plans_of_histogram,
-        _from("histogram.body", "view_histogram"),
+        _from("histogram.body", "histogram_body"),
     ),
     # Reductions over a row, and what is made of them.
     Family(
@@ -111,12 +120,12 @@ FAMILIES = (
         reduce_schedules,
         complete_rows,
         plans_of_rows,
-        _from("rows.body", "view_reduce"),
+        _from("rows.body", "rows_body"),
         also_fixed=sizes_of_full_rows,
         for_any=True,
         label=label_of_rows,
     ),
-    # Every element of the output by itself. `render` has its body.
+    # Every element of the output by itself.
     Family(
         "tiles",
         lambda kernel, closed: True,
@@ -125,6 +134,7 @@ FAMILIES = (
         auto_tiles,
         complete_tiles,
         plans_of_tiles,
+        _from("tiles.body", "tiles_body"),
     ),
 )
 
