@@ -126,7 +126,7 @@ TYPED = [
     ("TG0632-warps", "j = 72", "j = 64"),
     ("TG0632-warps", "j = 72", "j = 96"),
     ("TG0632-rows", "tile i = 8", "tile i = 4"),
-    ("TG0609-twice", "unroll j = 4; ", ""),
+    ("TG0609-twice", "; in_flight 2", ""),
     ("TG0609-tile-in_flight", "; in_flight 2", ""),
     ("TG0617-shared", "keep x shared", ""),
     ("TG0620-threads", "96", "64"),

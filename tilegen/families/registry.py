@@ -7,7 +7,7 @@ A family is a room of its own and one record here; `core/` knows none of them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -70,19 +70,19 @@ class Family:
     auto: Callable[[Nest, Target, Mapping[str, int] | None], tuple[Schedule, ...]]
     complete: Callable[[Nest, Schedule, Target], tuple[Schedule, ...]]
     plans: Callable[[Nest, Schedule, Target, str, str, bool], Iterator[Plan]]
-    body: Callable[[KernelScope], Body]
+    body: Callable[[KernelScope], Body] = field(compare=False)
     fixes_short: bool = True
     also_fixed: Callable[[Nest, Schedule, Mapping[str, int]], Mapping[str, int]] = _nothing
     for_any: bool = False
     label: Callable[[Nest, Schedule], str] = _no_label
 
 
-def _from(module: str, name: str) -> Callable[[KernelScope], Body]:
-    """A function of the printing side, which is loaded when something is printed."""
+def _body(room: str) -> Callable[[KernelScope], Body]:
+    """The printing side of a room, which nothing loads that only checks or plans."""
 
     def body(scope: KernelScope) -> Body:
-        found: Body = getattr(import_module(f"tilegen.families.{module}"), name)(scope)
-        return found
+        made: Body = import_module(f"tilegen.families.{room}.body").body(scope)
+        return made
 
     return body
 
@@ -97,7 +97,7 @@ FAMILIES = (
         auto_scan,
         complete_scan,
         plans_of_scan,
-        _from("scan.body", "scan_body"),
+        _body("scan"),
         fixes_short=False,
     ),
     # Elements counted, or summed, by a key that they hold.
@@ -109,7 +109,7 @@ FAMILIES = (
         auto_histogram,
         complete_histogram,
         plans_of_histogram,
-        _from("histogram.body", "histogram_body"),
+        _body("histogram"),
     ),
     # Reductions over a row, and what is made of them.
     Family(
@@ -120,7 +120,7 @@ FAMILIES = (
         reduce_schedules,
         complete_rows,
         plans_of_rows,
-        _from("rows.body", "rows_body"),
+        _body("rows"),
         also_fixed=sizes_of_full_rows,
         for_any=True,
         label=label_of_rows,
@@ -134,7 +134,7 @@ FAMILIES = (
         auto_tiles,
         complete_tiles,
         plans_of_tiles,
-        _from("tiles.body", "tiles_body"),
+        _body("tiles"),
     ),
 )
 

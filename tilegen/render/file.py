@@ -26,7 +26,6 @@ from tilegen.cuda.tree import (
 )
 from tilegen.cuda.types import ElementTypes, includes
 from tilegen.dtypes import Struct, struct_of
-from tilegen.families.registry import family_of
 from tilegen.lang.spec import Aosoa
 from tilegen.render.kernel import computed_floats, kernel_of
 from tilegen.render.launcher import LauncherView, view_launcher
@@ -110,8 +109,7 @@ def render(plans: Sequence[Plan], name: str, provenance: Sequence[str] = ()) -> 
     element_types = ElementTypes(frozenset(d for p in plans for d in computed_floats(p)))
     structs = _structs(plans[0].nest, element_types)
     file = FileContext(element_types, structs)
-    body = family_of(plans[0].nest.kernel).body
-    kernels = tuple(kernel_of(p, file, body) for p in plans)
+    kernels = tuple(kernel_of(p, file) for p in plans)
     struct_names: dict[StructType, str] = {}
     for struct in structs.values():
         struct_names[struct] = identifier(struct.wanted, struct_names.values())

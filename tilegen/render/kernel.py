@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from tilegen.core.nest.model import stride_symbol
 from tilegen.core.plan.model import Plan
 from tilegen.cuda.queries import pruned, used_in, variables
 from tilegen.cuda.scope import FileContext, KernelScope
-from tilegen.cuda.tree import INDEX, Body, Comment, Kernel, LaunchBounds, Parameter, Variable
+from tilegen.cuda.tree import INDEX, Comment, Kernel, LaunchBounds, Parameter, Variable
 from tilegen.dtypes import DType
+from tilegen.families.registry import family_of
 from tilegen.lang.spec import Cast, ScalarRead, walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-BodyOf = Callable[[KernelScope], Body]
 
-
-def kernel_of(plan: Plan, file: FileContext, body_of: BodyOf) -> Kernel:
+def kernel_of(plan: Plan, file: FileContext) -> Kernel:
     """Phases first: what they use decides which parameters, constants and definitions there are."""
     scope = KernelScope(plan, file)
-    body = body_of(scope)
+    body = family_of(plan.nest.kernel).body(scope)
     phases, needed = pruned(body.phases)
     setup, needed = pruned(body.setup, needed)
     needed |= used_in(setup)

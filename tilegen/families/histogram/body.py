@@ -51,7 +51,7 @@ from tilegen.families.histogram.phases import Bins, ClearBins, CountElements, To
 from tilegen.families.histogram.plan import TICKETS, TOTALS
 
 
-def histogram_body(scope: KernelScope) -> Body:
+def body(scope: KernelScope) -> Body:
     count = next(p for p in scope.plan.phases if isinstance(p, CountElements))
     c = CountScope(scope, count)
     phases: list[Statement] = []

@@ -12,7 +12,7 @@ from tilegen.families.rows.phases import Combine, PointStores, Walk
 from tilegen.families.rows.walk import once_part, walk_part
 
 
-def rows_body(scope: KernelScope) -> Body:
+def body(scope: KernelScope) -> Body:
     rows = RowScope(scope)
     walks = [p for p in scope.plan.phases if isinstance(p, Walk)]
     phases: list[Statement] = []

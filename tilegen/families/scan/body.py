@@ -23,7 +23,7 @@ from tilegen.families.scan.plan import mirrored
 from tilegen.families.scan.totals import before_part, terms_part
 
 
-def scan_body(scope: KernelScope) -> Body:
+def body(scope: KernelScope) -> Body:
     (phase,) = scope.plan.phases
     assert isinstance(phase, Scan)
     names = ScanScope(scope, phase)
@@ -34,7 +34,7 @@ def scan_body(scope: KernelScope) -> Body:
         if names.look_back:
             parts.append(look_back_part(names, here))
     parts.append(write_part(names))
-    body: Block = tuple(p for p in parts if p is not None)
+    phases: Block = tuple(p for p in parts if p is not None)
     tiles = [phase.spread.axis, *(a for a in (phase.row, phase.spread.across) if a is not None)]
     definitions = setup(names)
     return Body(
@@ -42,7 +42,7 @@ def scan_body(scope: KernelScope) -> Body:
         constants=tuple(Constant(scope.tile_constant(a), scope.plan.tile(a).tile) for a in tiles),
         shared=tuple(names.shared),
         setup=definitions,
-        phases=body if names.look_back else (_walk(names, body),),
+        phases=phases if names.look_back else (_walk(names, phases),),
     )
 
 

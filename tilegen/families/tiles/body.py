@@ -37,7 +37,7 @@ from tilegen.families.tiles.load import load_tile
 from tilegen.lang.spec import Bounds
 
 
-def tiles_body(scope: KernelScope) -> Body:
+def body(scope: KernelScope) -> Body:
     plan = scope.plan
     tiled = [a for a, t in plan.schedule.tile if t > 1]
     return Body(

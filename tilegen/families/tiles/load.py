@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tilegen.algebra import Expr, sym
-from tilegen.core.plan.model import Load
+from tilegen.algebra import Expr, substitute, sym
+from tilegen.core.plan.model import FIELD, Load
 from tilegen.cuda.scope import KernelScope
 from tilegen.cuda.sweep import SweepScope
 from tilegen.cuda.tree import (
@@ -54,9 +54,13 @@ class _Load:
         if load.width > 1:
             vector = self.scope.vector(buffer.dtype, load.width, load.width * buffer.dtype.size)
             target = dereferenced(vector, address_of(target))
-        address = self.sweep.address(self.sweep.run_address(load.address))
+        address = self.sweep.address(self.sweep.run_address(self._of_member(load.address)))
         source = self.scope.read(load.access.pointer, address, buffer.dtype, load.width)
         return self.sweep.loops(conditions, (Assign(target, source, line=self.line),))
+
+    def _of_member(self, address: Expr) -> Expr:
+        """The address of the member of a struct that the thread is at, where it has no variable of its own."""
+        return substitute(address, {FIELD: self.at[FIELD]}) if FIELD in self.at else address
 
     def _transposing(self, axis: str, count: int) -> Block:
         """Load `count` rows of `width` elements each, and store them as `width` columns of `count`."""
@@ -72,7 +76,7 @@ class _Load:
         )
         rows = Variable("rows", row_type, (number(count),))
         packed = Variable("packed", scope.vector(dtype, count, count * dtype.size))
-        source = scope.read(load.access.pointer, load.address, dtype, load.width)
+        source = scope.read(load.access.pointer, self._of_member(load.address), dtype, load.width)
         element: Expression = lane_of(at(rows, row), scope.lane) if several else at(rows, row)
         target = self.sweep.element(
             buffer, self._moved(sym("@lane") if several else None), load.width, whole=count == buffer.chunk
@@ -108,7 +112,9 @@ class _Load:
         row, lane = scope.plan_variable("@row"), scope.lane
         words = load.width // 4
         rows = Variable("rows", scope.vector(U32, words, load.width), (number(4),))
-        source = dereferenced(rows.type, scope.place(load.access.pointer, load.address), const=True)
+        source = dereferenced(
+            rows.type, scope.place(load.access.pointer, self._of_member(load.address)), const=True
+        )
         target = self.sweep.element(
             load.buffer, self._moved(sym("@lane") * 4 + sym("@row")), words, whole=load.buffer.chunk == 4
         )

@@ -147,8 +147,8 @@ def vector_run(nest: Nest, schedule: Schedule, tiles: tuple[TileAxis, ...]) -> R
     """What one item of the computation covers: as many neighbours as the widest access, along the first access that
     can be a vector (outputs before inputs).
 
-    Raises TG0607 where a tensor that should be accessed in vectors does not lie along it, TG0608 for a tile that does
-    not hold whole vectors.
+    Raises TG0607 where no access of a tensor that should be accessed in vectors lies along it, TG0608 for a tile that
+    does not hold whole vectors.
     """
     direct = _direct_accesses(nest, schedule)
     wide = [(a, schedule.width_of(nest.pointer(a.pointer).tensor)) for a in direct]
@@ -167,7 +167,8 @@ def vector_run(nest: Nest, schedule: Schedule, tiles: tuple[TileAxis, ...]) -> R
             run = shortest_run(order, whole, width)
             require_whole_vectors(tiles, schedule, run)
             break
-    wrong = [a for a, own in wide if not _follows(nest, a, run, own)]
+    following = {nest.pointer(a.pointer).tensor for a, own in wide if _follows(nest, a, run, own)}
+    wrong = [a for a, _ in wide if nest.pointer(a.pointer).tensor not in following]
     if wrong:
         raise SpecError([_not_along(nest, schedule, run, wrong, [a for a, _ in wide])])
     return run
