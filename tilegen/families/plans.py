@@ -14,6 +14,7 @@ from tilegen.algebra import sym
 from tilegen.core.nest.model import Nest, Same
 from tilegen.core.plan.conditions import always
 from tilegen.core.plan.model import Equals, Plan
+from tilegen.core.plan.sound import require_sound
 from tilegen.core.schedule.choosing import short_sizes, with_cache_hints
 from tilegen.core.schedule.directives import alternatives, named_axes, schedule_of
 from tilegen.core.schedule.model import Schedule
@@ -166,6 +167,7 @@ def _plans(
     for number, plan in enumerate(family.plans(nest, schedule, target, name, f"{stem}_scalar", last)):
         if not number:
             _require_room(plan)
+        require_sound(plan)
         yield replace(plan, conditions=(*equal, *plan.conditions)), schedule
 
 

@@ -64,7 +64,8 @@ def _refused(nest: Nest, schedule: Schedule, tiles: tuple[TileAxis, ...], row: R
 
 def with_margin(tiles: tuple[TileAxis, ...], row: SectorRow) -> tuple[TileAxis, ...]:
     """The tiles of a plan in which every tile along the row may reach into the next one."""
-    return tuple(replace(t, ragged=True) if t.axis == row.along else t for t in tiles)
+    margin = (0, row.reach)
+    return tuple(replace(t, ragged=True, margin=margin) if t.axis == row.along else t for t in tiles)
 
 
 def along_rows(
