@@ -18,7 +18,7 @@ def too_many_threads(schedule: Schedule, count: int, target: Target, rest: str) 
     for axis, n in reversed(schedule.threads):  # the last axis is the fastest: it keeps most
         fits = min(n, room)
         room //= fits
-        fewer += [f"{dict(schedule.called).get(axis, axis)} = {fits}"] if fits < n else []
+        fewer += [f"{schedule.said(axis)} = {fits}"] if fits < n else []
     if not fewer:
         fewer = [f"threads {target.max_threads_per_block}"]
     return Diagnostic(
@@ -53,12 +53,12 @@ def too_many_rows(rows: int, lanes: int, target: Target, span: Span | None) -> D
     )
 
 
-def no_loop_over_rows(axis: str, reduced: Sequence[str], span: Span | None) -> Diagnostic:
+def no_loop_over_rows(axis: str, reduced: Sequence[str], schedule: Schedule) -> Diagnostic:
     return Diagnostic(
         "TG0609",
-        f"there is no serial loop along `{axis}` to unroll",
-        span,
-        notes=(f"a thread loops along {', '.join(f'`{a}`' for a in reduced)}",),
+        f"there is no serial loop along `{schedule.said(axis)}` to unroll",
+        schedule.span("unroll"),
+        notes=(f"a thread loops along {', '.join(f'`{schedule.said(a)}`' for a in reduced)}",),
         helps=("unroll one of those, or leave `unroll` out",),
     )
 

@@ -177,7 +177,7 @@ def by_nest(nest: Nest, schedule: Schedule) -> Schedule:
         return tuple((axes[n] or n, value) for n, value in counts)
 
     return replace(
-        schedule,
+        with_names(nest, schedule),
         tile=moved(schedule.tile),
         threads=moved(schedule.threads),
         blocks=moved(schedule.blocks),
@@ -190,9 +190,7 @@ def by_nest(nest: Nest, schedule: Schedule) -> Schedule:
 
 def with_names(nest: Nest, schedule: Schedule) -> Schedule:
     """The schedule with what its axes are called in the spec."""
-    named = _named(schedule)
-    called = ((a.name, a.called) for a in nest.axes if a.name in named and a.called != a.name)
-    return replace(schedule, called=tuple(called))
+    return replace(schedule, called=tuple((a.name, a.called) for a in nest.axes if a.called != a.name))
 
 
 def _named(schedule: Schedule) -> dict[str, str]:

@@ -116,7 +116,10 @@ def complete_histogram(nest: Nest, written: Schedule, target: Target) -> tuple[S
     walk = element_walk(nest, found, inside)
     for word, counts in (("threads", written.threads), ("unroll", written.unroll)):
         strangers = [a for a, _ in counts if a not in walk.axes]
-        problems += [not_an_element_axis(a, word, walk.axes, written.span(word, a)) for a in strangers]
+        walked = [written.said(a) for a in walk.axes]
+        problems += [
+            not_an_element_axis(written.said(a), word, walked, written.span(word, a)) for a in strangers
+        ]
     steps = {"unroll": prod(n for _, n in written.unroll)} if written.unroll else {}
     steps |= {"in_flight": written.in_flight} if written.in_flight is not None else {}
     problems += [many_under_way(n, MOST_ITEMS, written.span(w)) for w, n in steps.items() if n > MOST_ITEMS]
@@ -148,11 +151,12 @@ def _not_inside(nest: Nest, found: Histogram, written: Schedule, target: Target)
             fact = "every block strides over the elements and has all bins: `blocks` names other axes of the output"
             yield not_shared(written, "blocks", fact, "leave it out")
         elif count != 1:
-            fact = f"a block has one point of `{axis}`, or all of them"
-            yield not_shared(written, "blocks", fact, f"write `{axis} = 1` for all, or leave it out")
+            name = written.said(axis)
+            fact = f"a block has one point of `{name}`, or all of them"
+            yield not_shared(written, "blocks", fact, f"write `{name} = 1` for all, or leave it out")
         elif inside is None or inside * (total or 1) >= most_counters(target, counter_bytes(found)):
             fact = "the bins of all of these points are not known to fit into shared memory"
-            yield not_shared(written, "blocks", fact, f"leave `{axis}` out")
+            yield not_shared(written, "blocks", fact, f"leave `{written.said(axis)}` out")
 
 
 def _vector_problems(

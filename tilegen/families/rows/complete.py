@@ -70,8 +70,8 @@ def require_shareable(nest: Nest, schedule: Schedule, target: Target) -> None:
     for word, counts in (("blocks", schedule.blocks), ("cluster", schedule.cluster)):
         other = next((a for a, _ in counts if a not in nest.reduced), None)
         if other is not None:
-            reduced = ", ".join(f"`{a}`" for a in nest.reduced)
-            fact = f"rows go along {reduced}; every block has rows of its own along `{other}`"
+            reduced = ", ".join(f"`{schedule.said(a)}`" for a in nest.reduced)
+            fact = f"rows go along {reduced}; every block has rows of its own along `{schedule.said(other)}`"
             found.append(not_shared(schedule, word, fact, f"name {reduced}"))
     if schedule.blocks and (keep is not None or not may_share(nest)):
         fact = "blocks share a row that each of them reads once, and along which nothing is kept or written"
@@ -140,7 +140,7 @@ def _items(nest: Nest, written: Schedule, team: int, width: int) -> int | None:
     threads of a row."""
     outside = [a for a, _ in written.unroll if a not in nest.reduced]
     if outside:
-        raise SpecError([no_loop_over_rows(outside[0], nest.reduced, written.span("unroll"))])
+        raise SpecError([no_loop_over_rows(outside[0], nest.reduced, written)])
     steps: dict[str, int] = {}
     if any(a in nest.reduced for a, _ in written.tile):
         points, unit = _product(nest, written.tile, reduced=True), team * width

@@ -307,9 +307,8 @@ def complete_scan(nest: Nest, schedule: Schedule, target: Target) -> tuple[Sched
             raise SpecError([rows_unlike_threads(schedule, name, points, threads.get(name, 1))])
     held = prod(wanted.values()) // prod(threads.values())
     if held > MOST_POINTS:
-        action = (
-            f"use `tile {axis} = {wanted[axis] * MOST_POINTS // held}` at most; a row may be longer than that"
-        )
+        most = wanted[axis] * MOST_POINTS // held
+        action = f"use `tile {schedule.said(axis)} = {most}` at most; a row may be longer than that"
         raise SpecError([too_much_of_a_row(held, MOST_POINTS, action, schedule.span("tile", axis))])
     total = prod(threads.values())
     if total % WARP or total > target.max_threads_per_block:

@@ -291,7 +291,7 @@ def _load(nest: Nest, box: StageBox, threads: int, tiles: tuple[TileAxis, ...], 
         across=box.across,
         guards=tuple(a for a, _ in box.order if a in ragged),
     )
-    buffer = place_rows(load, compute, box, threads)
+    buffer = place_rows(nest, load, compute, box, threads)
     plain = buffer.pad == 0 and buffer.swizzle is None and buffer.sectors is None
     flat = plain and (len(buffer.axes) > 2 or bool(sweep.linear))
     return replace(load, buffer=replace(buffer, flat=flat))
