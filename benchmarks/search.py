@@ -29,7 +29,7 @@ from tilegen.algebra import evaluate
 from tilegen.core.nest import Nest
 from tilegen.core.nest.affine import memory_order
 from tilegen.core.nest.merge import simplified_nest
-from tilegen.core.schedule.known_sizes import short_sizes, with_cache_hints
+from tilegen.core.schedule.choosing import short_sizes, with_cache_hints
 from tilegen.core.schedule.model import Placement, Schedule, Stage
 from tilegen.families.tiles.candidates import auto_schedule
 from tilegen.families.tiles.plan import plan_map

@@ -54,12 +54,15 @@ def tiles(random: Random) -> tuple[str, dict[str, int]]:
     last = axes[-1]
     if random.random() < 0.15:
         value = value.replace(f"{last}]", f"N{last} - 1 - {last}]")
-    sizes = _sizes(random, axes)
+    sizes, ranges = _sizes(random, axes), ""
+    if random.random() < 0.15 and sizes[f"N{last}"] > 2 and "+" not in value and "-" not in value:
+        moved = value.replace(f"{last}]", f"{last} + {random.choice((1, 2))}]")
+        value, ranges = f"where({value} > {moved}, {value}, {moved})", f" for {last} in 0..N{last} - 2"
     lines = [
         f"in x: {dtype}[{_shape(axes)}] {_layout(random, len(axes))}",
         *([f"in z: {dtype}[{_shape(some)}]"] if "z[" in value else []),
         f"out y: {dtype}[{_shape(order)}] {_layout(random, len(axes))}",
-        f"y[{', '.join(order)}] = {value}",
+        f"y[{', '.join(order)}] = {value}{ranges}",
     ]
     return _kernel(random, sizes, lines)
 

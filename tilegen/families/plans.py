@@ -14,12 +14,12 @@ from tilegen.algebra import sym
 from tilegen.core.nest.model import Nest, Same
 from tilegen.core.plan.conditions import always
 from tilegen.core.plan.model import Equals, Plan
-from tilegen.core.schedule.axes import with_names
+from tilegen.core.plan.sound import require_sound
+from tilegen.core.schedule.choosing import short_sizes, with_cache_hints
 from tilegen.core.schedule.directives import alternatives, named_axes, schedule_of
-from tilegen.core.schedule.known_sizes import short_sizes, with_cache_hints
 from tilegen.core.schedule.model import Schedule
 from tilegen.core.schedule.problems import most_resident, promised_apart, too_many_resident
-from tilegen.core.schedule.rules import read_schedule
+from tilegen.core.schedule.rules import read_schedule, with_names
 from tilegen.families.registry import Family, family_of
 from tilegen.lang.diagnostics import SpecError
 from tilegen.lang.spec import Bounds, Kernel, ScheduleSpec
@@ -167,6 +167,7 @@ def _plans(
     for number, plan in enumerate(family.plans(nest, schedule, target, name, f"{stem}_scalar", last)):
         if not number:
             _require_room(plan)
+        require_sound(plan)
         yield replace(plan, conditions=(*equal, *plan.conditions)), schedule
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from tilegen.algebra import Apply, Expr, Op, Sym, evaluate, exact_quotient, expr, maximum, product, sym
@@ -30,27 +30,38 @@ INDEX_LIMIT = 2**31 - 1 - 2**16
 
 def vector_conditions(nest: Nest, compute: Compute, loads: tuple[Load, ...]) -> tuple[Condition, ...]:
     """Conditions under which every access of more than one element is aligned and inside."""
-    found: dict[Condition, None] = {}
     run = compute.sweep.run
-    for access, width in compute.widths:
-        assert run is not None
-        aligned_access(nest, access, replace(run, width=width), access.address, found)
-    if run is not None and not compute.tail:
-        multiple(whole_run(nest, run), run.width, found)
+    found: list[Condition] = []
+    if run is not None:
+        for access, width in compute.widths:
+            found += aligned_access(nest, access, replace(run, width=width), access.address)
+        found += () if compute.tail else multiple(whole_run(nest, run), run.width)
     for load in loads:
-        if load.width > 1:
-            assert load.sweep.run is not None
-            aligned_access(nest, load.access, load.sweep.run, load.address, found)
-            multiple(whole_run(nest, load.sweep.run), load.width, found)
-    return tuple(c for n, c in enumerate(found) if not _follows(c, list(found), n))
+        if load.sweep.run is not None:
+            found += aligned_access(nest, load.access, load.sweep.run, load.address)
+            found += multiple(whole_run(nest, load.sweep.run), load.width)
+    return independent(found)
 
 
-def aligned(nest: Nest, accesses: tuple[tuple[Access, Run, Expr], ...]) -> tuple[Condition, ...]:
-    """Conditions under which accesses of whole items, (access, item, address), are aligned."""
-    found: dict[Condition, None] = {}
-    for access, run, address in accesses:
-        aligned_access(nest, access, run, address, found)
-    return tuple(c for n, c in enumerate(found) if not _follows(c, list(found), n))
+def independent(conditions: Iterable[Condition]) -> tuple[Condition, ...]:
+    """Distinct conditions, without divisibilities that follow from others."""
+    found = list(dict.fromkeys(conditions))
+    return tuple(c for n, c in enumerate(found) if not _follows(c, found, n))
+
+
+def access_widths(
+    nest: Nest, schedule: Schedule, accesses: Iterable[Access], run: Run | None
+) -> tuple[tuple[Access, int], ...]:
+    """Elements per instruction of the accesses that have several neighbours along the run."""
+    found: dict[Access, int] = {}
+    for access in accesses if run is not None else ():
+        pointer = nest.pointer(access.pointer)
+        width = schedule.width_of(pointer.tensor)
+        if width > 1 and run is not None and not access.checked and not isinstance(pointer.dtype, Struct):
+            step = step_along(nest, access, replace(run, width=width))
+            if step is not None and step.step == 1:
+                found[access] = width
+    return tuple(found.items())
 
 
 # An access, the axis of the run that it is made along (None where it is made once), and its step there.
@@ -106,22 +117,23 @@ def needs_tail(nest: Nest, run: Run, conditions: tuple[Condition, ...]) -> bool:
     return Multiple(total, run.width) not in conditions
 
 
-def aligned_access(nest: Nest, access: Access, run: Run, address: Expr, found: dict[Condition, None]) -> None:
+def aligned_access(nest: Nest, access: Access, run: Run, address: Expr) -> Iterator[Condition]:
     """Conditions under which `access` can move a whole item of `run` at once."""
     step = step_along(nest, access, run, address)
     assert step is not None and step.step == 1
     pointer = nest.pointer(access.pointer)
     assert not isinstance(pointer.dtype, Struct)
-    found[Aligned(access.pointer, run.width * pointer.dtype.size)] = None
+    yield Aligned(access.pointer, run.width * pointer.dtype.size)
     for value in step.divisible:
-        multiple(value, run.width, found)
+        yield from multiple(value, run.width)
 
 
-def multiple(value: Expr, factor: int, found: dict[Condition, None]) -> None:
+def multiple(value: Expr, factor: int) -> tuple[Multiple, ...]:
     """The condition that `value` is a multiple of `factor`, unless it is known to be."""
-    if value.constant is None or value.constant % factor:
-        negative = all(c < 0 for _, c in value.terms)
-        found[Multiple(-value if negative else value, factor)] = None
+    if factor == 1 or (value.constant is not None and value.constant % factor == 0):
+        return ()
+    negative = all(c < 0 for _, c in value.terms)
+    return (Multiple(-value if negative else value, factor),)
 
 
 def index_conditions(nest: Nest) -> tuple[AtMost, ...]:

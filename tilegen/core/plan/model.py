@@ -14,7 +14,7 @@ It holds no C: names and types of variables are the renderer's. It is not a sche
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from math import prod
 
@@ -51,13 +51,22 @@ FIELD = "@field"  # the pseudo axis of a staged struct: its members, side by sid
 
 @dataclass(frozen=True, slots=True)
 class TileAxis:
-    """One axis of the iteration space: `count` tiles of `tile` points; `ragged`: the last tile may be partial."""
+    """One axis of the iteration space: `count` tiles of `tile` points; `ragged`: the last tile may be partial.
+
+    `margin`: points below and above its tile that a block reads too, which belong to other tiles: a halo, or the rest
+    of whole sectors."""
 
     axis: str
     extent: Expr
     tile: int
     count: Expr
     ragged: bool
+    margin: tuple[int, int] = (0, 0)
+
+    @property
+    def needed(self) -> int:
+        """Points of the tile and its margin."""
+        return self.margin[0] + self.tile + self.margin[1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,6 +249,26 @@ class Compute(Phase):
 
 
 @dataclass(frozen=True, slots=True)
+class Repeat(Phase):
+    """`phases` one after another, `count` times: a step along `axis` each, whose number is `@step_AXIS`.
+
+    `buffers`: copies of each buffer that is filled inside, so that one is filled while another is read."""
+
+    axis: str
+    count: Expr
+    phases: tuple[Phase, ...]
+    buffers: int = 1
+
+
+def every_phase(phases: Iterable[Phase]) -> Iterator[Phase]:
+    """Phases in order, those inside of others after them."""
+    for phase in phases:
+        yield phase
+        if isinstance(phase, Repeat):
+            yield from every_phase(phase.phases)
+
+
+@dataclass(frozen=True, slots=True)
 class Multiple:
     """Launch condition: `value` is a multiple of `factor`."""
 
@@ -341,9 +370,16 @@ class Plan:
     @property
     def shared_bytes(self) -> int:
         """Bytes of shared memory per block, buffers one after another, each aligned to 16 bytes."""
+        copies = {
+            load.buffer.name: phase.buffers
+            for phase in every_phase(self.phases)
+            if isinstance(phase, Repeat)
+            for load in phase.phases
+            if isinstance(load, Load)
+        }
         total = 0
         for buffer in self.buffers:
-            total = -(-total // 16) * 16 + buffer.bytes
+            total = -(-total // 16) * 16 + buffer.bytes * copies.get(buffer.name, 1)
         return total
 
     @property

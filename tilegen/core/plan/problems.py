@@ -30,7 +30,7 @@ def not_along(
     if access.checked:
         fact = f"the index of `{tensor}` passes through its boundary mode, element by element"
     else:
-        along = f" along `{axis}`, which {walker}," if axis else ""
+        along = f" along `{schedule.said(axis)}`, which {walker}," if axis else ""
         fact = f"neighbours of `{tensor}`{along} are not side by side: its address is {access.address}"
     return Diagnostic(
         "TG0607",
@@ -43,23 +43,27 @@ def not_along(
 
 def cut_vectors(tiles: tuple[TileAxis, ...], schedule: Schedule, run: Run) -> Diagnostic:
     axis, points = run.axes[0]
+    name = schedule.said(axis)
     return Diagnostic(
         "TG0608",
-        f"a tile of {points} along `{axis}` does not hold whole vectors of {run.width}",
+        f"a tile of {points} along `{name}` does not hold whole vectors of {run.width}",
         _written(schedule, axis) or schedule.span("vector"),
-        notes=(f"each thread computes {run.width} neighbours along `{axis}` at a time",),
+        notes=(f"each thread computes {run.width} neighbours along `{name}` at a time",),
         helps=(_whole(tiles, schedule, axis, points, run.width, both=True),),
     )
 
 
 def nothing_to_unroll(axis: str, looping: Iterable[str], schedule: Schedule) -> Diagnostic:
-    along = ", ".join(f"`{a}`" for a in sorted(looping)) or "no axis"
+    along, name = (
+        ", ".join(f"`{schedule.said(a)}`" for a in sorted(looping)) or "no axis",
+        schedule.said(axis),
+    )
     return Diagnostic(
         "TG0609",
-        f"there is no serial loop along `{axis}` to unroll",
+        f"there is no serial loop along `{name}` to unroll",
         schedule.span("unroll"),
         notes=(f"a thread loops along {along}",),
-        helps=(f"give the tile more points along `{axis}` than there are threads, or leave `unroll` out",),
+        helps=(f"give the tile more points along `{name}` than there are threads, or leave `unroll` out",),
     )
 
 
@@ -75,7 +79,7 @@ def too_much_shared(plan: Plan) -> Diagnostic:
         f"the staged tile needs {plan.shared_bytes} bytes of shared memory",
         plan.schedule.span("tile") or plan.schedule.span("stage"),
         notes=(f"{sizes}; {plan.target.name} gives a block at most {limit} bytes",),
-        helps=(f"use a smaller tile, `tile {axis} = {power}`",),
+        helps=(f"use a smaller tile, `tile {plan.schedule.said(axis)} = {power}`",),
     )
 
 
@@ -100,7 +104,7 @@ def one_element(stage: Stage, schedule: Schedule, axes: Sequence[str]) -> Diagno
 
 def one_point_along(stage: Stage, schedule: Schedule, axis: str) -> Diagnostic:
     tensor = stage.tensor
-    fact = f"neighbours of `{tensor}` lie along `{axis}`, along which the tile has one point"
+    fact = f"neighbours of `{tensor}` lie along `{schedule.said(axis)}`, along which the tile has one point"
     return _no_stage(stage, fact, f"{_more_points(schedule, axis)}, or {without(schedule, tensor, ())}")
 
 
@@ -123,7 +127,7 @@ def cut_pieces(
         rest = "of `vector`" if schedule.names_width(stage.tensor) else "of the tensors named in `vector`"
         action = f"leave `{stage.tensor}` out {rest}, or stage it without `pad` and `swizzle`"
     else:
-        name, span = f"`{axis}`", _written(schedule, axis) or stage.span
+        name, span = f"`{schedule.said(axis)}`", _written(schedule, axis) or stage.span
         action = _whole(tiles, schedule, axis, points, width, both=False)
     return Diagnostic(
         "TG0612",
@@ -145,8 +149,9 @@ def misaligned_pad(stage: Stage, dtype: DType, chunk: int) -> Diagnostic:
     )
 
 
-def not_one_to_one(stage: Stage, buffer: Buffer) -> Diagnostic:
-    axis, extent = buffer.axes[-1]
+def not_one_to_one(stage: Stage, buffer: Buffer, axis: str) -> Diagnostic:
+    """`axis`: what that of the rows is called."""
+    extent = buffer.axes[-1][1]
     chunks = extent // buffer.chunk
     power = 1 << max(1, chunks.bit_length() - 1)
     return Diagnostic(
@@ -188,7 +193,8 @@ def _written(schedule: Schedule, axis: str) -> Span | None:
 
 def _more_points(schedule: Schedule, axis: str) -> str:
     word = _directive(schedule, axis)
-    return f"name more of `{axis}` in `{word}`" if schedule.writes(word, axis) else f"name `{axis}` in `tile`"
+    name = schedule.said(axis)
+    return f"name more of `{name}` in `{word}`" if schedule.writes(word, axis) else f"name `{name}` in `tile`"
 
 
 def _whole(
@@ -199,12 +205,12 @@ def _whole(
     above, below = -(-points // width) * width, points // width * width
     fitting = [above] if extent is None or above <= extent else []
     fitting += [below] if below and (both or not fitting) else []
-    word = _directive(schedule, axis)
+    word, name = _directive(schedule, axis), schedule.said(axis)
     if not fitting:
-        return f"leave `vector` out: `{axis}` has {extent} points"
+        return f"leave `vector` out: `{name}` has {extent} points"
     if len(fitting) == 1 and len(schedule.entries(word)) <= 1 and schedule.writes(word, axis):
-        return f"use `{word} {axis} = {fitting[0]}`"
-    return "use " + " or ".join(f"`{axis} = {n}`" for n in fitting) + f" in `{word}`"
+        return f"use `{word} {name} = {fitting[0]}`"
+    return "use " + " or ".join(f"`{name} = {n}`" for n in fitting) + f" in `{word}`"
 
 
 def endless_tile(tiles: tuple[TileAxis, ...], schedule: Schedule, points: int, most: int) -> Diagnostic:
@@ -215,5 +221,5 @@ def endless_tile(tiles: tuple[TileAxis, ...], schedule: Schedule, points: int, m
         f"a tile of {points} points is more than a block can compute",
         schedule.span("tile") or schedule.span("threads"),
         notes=(f"a block has at most 1024 threads; {most} points are 1024 for each of them",),
-        helps=(f"use `{largest.axis} = {1 << (fit.bit_length() - 1)}`",),
+        helps=(f"use `{schedule.said(largest.axis)} = {1 << (fit.bit_length() - 1)}`",),
     )

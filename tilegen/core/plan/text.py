@@ -21,6 +21,7 @@ from tilegen.core.plan.model import (
     Multiple,
     Phase,
     Plan,
+    Repeat,
     Sweep,
 )
 
@@ -36,7 +37,8 @@ def _lines(plan: Plan) -> Iterator[str]:
         yield f"32-bit indices if {condition_text(limit)}"
     for tile in plan.tiles:
         ragged = ", ragged" if tile.ragged else ""
-        yield f"tile {tile.axis}: {tile.tile} of {tile.extent}, {tile.count} of them{ragged}"
+        margin = ", margin {} and {}".format(*tile.margin) if any(tile.margin) else ""
+        yield f"tile {tile.axis}: {tile.tile} of {tile.extent}, {tile.count} of them{ragged}{margin}"
     if plan.raster:
         group = f", group {plan.group}" if plan.group > 1 else ""
         yield f"raster {', '.join(plan.raster)}{group}"
@@ -84,6 +86,10 @@ def phase_lines(phase: Phase) -> Iterator[str]:
     match phase:
         case Barrier():
             yield "barrier"
+        case Repeat():
+            copies = f", {phase.buffers} of each buffer" if phase.buffers > 1 else ""
+            yield f"{phase.count} times along {phase.axis}{copies}"
+            yield from (f"    {line}" for inner in phase.phases for line in phase_lines(inner))
         case Load():
             across = f", transposed {phase.across[1]} along {phase.across[0]}" if phase.across else ""
             yield f"load {phase.buffer.name} by {phase.width}{across}{_guards(phase.guards)}"

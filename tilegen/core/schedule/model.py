@@ -74,6 +74,10 @@ class Schedule:
     called: tuple[tuple[str, str], ...] = ()
     spans: Places = field(default=(), repr=False, compare=False)
 
+    def said(self, axis: str) -> str:
+        """What an axis is called in the spec."""
+        return dict(self.called).get(axis, axis)
+
     def tile_of(self, axis: str) -> int:
         return dict(self.tile).get(axis, 1)
 

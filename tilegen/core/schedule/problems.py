@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from tilegen.core.nest.model import Access, Nest
 from tilegen.core.schedule.model import Schedule
@@ -18,7 +18,7 @@ def too_many_threads(schedule: Schedule, count: int, target: Target, rest: str) 
     for axis, n in reversed(schedule.threads):  # the last axis is the fastest: it keeps most
         fits = min(n, room)
         room //= fits
-        fewer += [f"{dict(schedule.called).get(axis, axis)} = {fits}"] if fits < n else []
+        fewer += [f"{schedule.said(axis)} = {fits}"] if fits < n else []
     if not fewer:
         fewer = [f"threads {target.max_threads_per_block}"]
     return Diagnostic(
@@ -53,30 +53,27 @@ def too_many_rows(rows: int, lanes: int, target: Target, span: Span | None) -> D
     )
 
 
-def no_loop_over_rows(axis: str, reduced: Sequence[str], span: Span | None) -> Diagnostic:
+def no_loop_over_rows(axis: str, reduced: Sequence[str], schedule: Schedule) -> Diagnostic:
     return Diagnostic(
         "TG0609",
-        f"there is no serial loop along `{axis}` to unroll",
-        span,
-        notes=(f"a thread loops along {', '.join(f'`{a}`' for a in reduced)}",),
+        f"there is no serial loop along `{schedule.said(axis)}` to unroll",
+        schedule.span("unroll"),
+        notes=(f"a thread loops along {', '.join(f'`{schedule.said(a)}`' for a in reduced)}",),
         helps=("unroll one of those, or leave `unroll` out",),
     )
 
 
-def other_steps(word: str, asked: int, steps: int, maker: str, span: Span | None) -> Diagnostic:
-    """`maker`: what makes it `steps` steps already."""
-    said = f"the loop along a row cannot be unrolled {asked} times"
-    other = "`in_flight`" if maker == "in_flight" else "the reduced axes out of `tile`"
+def steps_apart(schedule: Schedule, steps: Mapping[str, int]) -> Diagnostic:
+    """`steps`: accesses of a row that a thread has under way at once, by the directive that says so."""
+    said = ", ".join(f"`{word}` says {n}" for word, n in steps.items())
+    last = list(steps)[-1]
     return Diagnostic(
         "TG0609",
-        said if word == "unroll" else f"a thread cannot have {asked} accesses of a row under way",
-        span,
-        notes=(f"{_MAKERS[maker]} it {steps} step{'s' if steps > 1 else ''} per thread",),
-        helps=(f"leave `{word}` out, or leave {other}{' out' if maker == 'in_flight' else ''}",),
+        f"{' and '.join(f'`{word}`' for word in steps)} do not agree",
+        schedule.span(last),
+        notes=(f"of the accesses of a thread that are under way together, {said}",),
+        helps=(f"leave `{last}` out",),
     )
-
-
-_MAKERS = {"tile": "`tile` and `threads` make", "in_flight": "`in_flight` makes"}
 
 
 def part_of_a_row(count: int, along: int, span: Span | None) -> Diagnostic:

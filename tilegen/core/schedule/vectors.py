@@ -44,9 +44,10 @@ def require_vectors(nest: Nest, schedule: Schedule, along: frozenset[str] | None
         run = shortest_run(order, whole, width) if order else None
         return run is not None and run.points % width == 0 and step_along(nest, access, run) is not None
 
-    found = vector_problems(
-        nest, schedule, accesses, possible, lambda fine: side_by_side(nest, schedule, fine), along is not None
-    )
+    def together(fine: Sequence[Access]) -> Sequence[str]:
+        return side_by_side(nest, schedule, fine)
+
+    found = vector_problems(nest, schedule, accesses, possible, together, some=True, items=along is not None)
     if found:
         raise SpecError(found)
 
@@ -57,17 +58,19 @@ def vector_problems(
     accesses: Iterable[Access],
     possible: Possible,
     together: Callable[[Sequence[Access]], Sequence[str]],
+    *,
+    some: bool = False,
     items: bool = False,
 ) -> tuple[Diagnostic, ...]:
     """What is wrong with the widths of `accesses`. `together`: the tensors of those that can have theirs, which may go
-    on to. `items`: a thread takes items of neighbours, whose elements may take several instructions where others are
-    narrower; it is enough that one access of a pointer follows them."""
+    on to. `some`: it is enough that one access of a pointer can. `items`: a thread takes items of neighbours, whose
+    elements may take several instructions where others are narrower."""
     asked = [a for a in accesses if schedule.width_of(nest.pointer(a.pointer).tensor) > 1]
     sizes = {nest.pointer(a.pointer).dtype.size for a in asked}
     least = min(sizes) if items and sizes else None
     wrong = {a for a in asked if _problem(nest, schedule, a, (), possible, least) is not None}
     fine = [a for a in asked if a not in wrong]
-    if items:
+    if some:
         wrong = {a for a in wrong if all(a.pointer != b.pointer for b in fine)}
     others = together(fine)
     problems = (_problem(nest, schedule, a, others, possible, least) for a in asked if a in wrong)

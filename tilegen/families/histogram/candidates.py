@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from math import prod
 
 from tilegen.algebra import product
 from tilegen.core.nest.model import Access, Nest
-from tilegen.core.schedule.known_sizes import Choosing, widest
+from tilegen.core.schedule.choosing import VECTOR_BYTES, Choosing, widest
 from tilegen.core.schedule.model import Schedule
-from tilegen.core.schedule.problems import not_shared, other_steps
+from tilegen.core.schedule.problems import not_shared, steps_apart, without
 from tilegen.core.schedule.vectors import vector_problems
 from tilegen.families.histogram.bins import ElementWalk, element_walk, faster_batch_axes, vector_needs
 from tilegen.families.histogram.nest import Histogram, element_accesses, histogram_in
-from tilegen.families.histogram.problems import many_under_way, not_an_element_axis, written_once
 from tilegen.lang.diagnostics import Diagnostic, SpecError
+from tilegen.lang.source import Span
 from tilegen.target import Target
 
 _THREADS = 512
 _THREADS_PER_SM = 1024
-_VECTOR_BYTES = 16
 # Bytes under way per SM: a third more than saturate memory, because a thread that counts reads nothing.
 _UNDER_WAY = 64 * 1024
 MOST_ITEMS = 16
@@ -50,7 +49,7 @@ def auto_histogram(
     walk = element_walk(nest, found, inside)
     widths: dict[str, int] = {}
     for access in element_accesses(nest, found):
-        most = _VECTOR_BYTES // min(_VECTOR_BYTES, choice.size(access))
+        most = VECTOR_BYTES // min(VECTOR_BYTES, choice.size(access))
         width, tensor = widest(most, partial(_possible, choice, walk, access)), choice.tensor(access)
         widths[tensor] = min(width, widths.get(tensor, width))
     # All of one width: lanes that load several vectors each for one of another tensor touch every sector twice.
@@ -117,15 +116,15 @@ def complete_histogram(nest: Nest, written: Schedule, target: Target) -> tuple[S
     walk = element_walk(nest, found, inside)
     for word, counts in (("threads", written.threads), ("unroll", written.unroll)):
         strangers = [a for a, _ in counts if a not in walk.axes]
-        problems += [not_an_element_axis(a, word, walk.axes, written.span(word, a)) for a in strangers]
-    word = "unroll" if written.unroll else "in_flight"
-    items = prod(n for _, n in written.unroll) if written.unroll else written.in_flight
-    if items is not None and items > MOST_ITEMS:
-        problems.append(many_under_way(items, MOST_ITEMS, written.span(word)))
-    if written.in_flight not in (None, items):
-        problems.append(
-            other_steps("unroll", items or 0, written.in_flight or 0, "in_flight", written.span("unroll"))
-        )
+        walked = [written.said(a) for a in walk.axes]
+        problems += [
+            not_an_element_axis(written.said(a), word, walked, written.span(word, a)) for a in strangers
+        ]
+    steps = {"unroll": prod(n for _, n in written.unroll)} if written.unroll else {}
+    steps |= {"in_flight": written.in_flight} if written.in_flight is not None else {}
+    problems += [many_under_way(n, MOST_ITEMS, written.span(w)) for w, n in steps.items() if n > MOST_ITEMS]
+    problems += [steps_apart(written, steps)] if len(set(steps.values())) > 1 else []
+    items = next(iter(steps.values()), None)
     threads = written.block_threads or _THREADS
     schedule = replace(
         written,
@@ -152,11 +151,12 @@ def _not_inside(nest: Nest, found: Histogram, written: Schedule, target: Target)
             fact = "every block strides over the elements and has all bins: `blocks` names other axes of the output"
             yield not_shared(written, "blocks", fact, "leave it out")
         elif count != 1:
-            fact = f"a block has one point of `{axis}`, or all of them"
-            yield not_shared(written, "blocks", fact, f"write `{axis} = 1` for all, or leave it out")
+            name = written.said(axis)
+            fact = f"a block has one point of `{name}`, or all of them"
+            yield not_shared(written, "blocks", fact, f"write `{name} = 1` for all, or leave it out")
         elif inside is None or inside * (total or 1) >= most_counters(target, counter_bytes(found)):
             fact = "the bins of all of these points are not known to fit into shared memory"
-            yield not_shared(written, "blocks", fact, f"leave `{axis}` out")
+            yield not_shared(written, "blocks", fact, f"leave `{written.said(axis)}` out")
 
 
 def _vector_problems(
@@ -168,3 +168,34 @@ def _vector_problems(
     possible = partial(_possible, choice, walk)
     problems += vector_problems(choice.nest, schedule, accesses, possible, choice.tensors_of)
     return problems
+
+
+def not_an_element_axis(axis: str, word: str, walked: Sequence[str], span: Span | None) -> Diagnostic:
+    names = ", ".join(f"`{a}`" for a in walked) or "no axis"
+    return Diagnostic(
+        "TG0642",
+        f"`{word}` cannot name `{axis}` here",
+        span,
+        notes=(f"threads of a histogram walk its elements, along {names}; `{axis}` says where a count goes",),
+        helps=(f"name {names}" if walked else f"leave `{word}` out",),
+    )
+
+
+def many_under_way(count: int, most: int, span: Span | None) -> Diagnostic:
+    return Diagnostic(
+        "TG0643",
+        f"{count} accesses under way are more than a thread can hold",
+        span,
+        notes=(f"each waits in registers of its own; {most} of 16 bytes take {most * 4} of them",),
+        helps=(f"use at most {most}",),
+    )
+
+
+def written_once(tensor: str, schedule: Schedule) -> Diagnostic:
+    return Diagnostic(
+        "TG0606",
+        f"`{tensor}` cannot be accessed {schedule.width_of(tensor)} elements at a time",
+        schedule.span("vector", tensor),
+        notes=(f"`vector` is about the elements that are counted; `{tensor}` is touched once per bin",),
+        helps=(without(schedule, tensor, ()),),
+    )

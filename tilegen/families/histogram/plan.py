@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from tilegen.algebra import Expr, ceil_div, expr, minimum, product
 from tilegen.core.nest.model import Access, Nest
-from tilegen.core.plan.conditions import INDEX_LIMIT, index_conditions, magnitude, multiple
+from tilegen.core.plan.conditions import INDEX_LIMIT, always, index_conditions, magnitude, multiple
 from tilegen.core.plan.model import (
     Aligned,
     AtMost,
@@ -73,7 +73,6 @@ def plan_histogram(nest: Nest, schedule: Schedule, target: Target, name: str, sh
     parts = minimum(total // chunk + 1, ceil_div(expr(most), outer))
     bins = _bins(nest, found, counting, target, shared, shares=parts.constant != 1)
     conditions = _vector_conditions(nest, walk, widths, width)
-    whole = total.constant is not None and total.constant % width == 0
     count = CountElements(
         bins=bins,
         walk=walk,
@@ -81,7 +80,7 @@ def plan_histogram(nest: Nest, schedule: Schedule, target: Target, name: str, sh
         width=width,
         widths=widths,
         items=counting.items,
-        tail=width > 1 and walk.flat and not whole and not _holds_whole(conditions, total, width),
+        tail=walk.flat and not set(multiple(total, width)) <= set(conditions),
     )
     write = WriteBins(bins, found, nest.stores[0])
     phases: tuple[Phase, ...] = (count, write)
@@ -153,22 +152,15 @@ def _has_branch(nest: Nest, found: Histogram) -> bool:
 def _vector_conditions(
     nest: Nest, walk: ElementWalk, widths: tuple[tuple[Access, int], ...], width: int
 ) -> tuple[Condition, ...]:
-    conditions: dict[Condition, None] = {}
+    conditions: list[Condition] = []
     for access, own in widths:
-        needs = vector_needs(nest, walk, access, own)
-        assert needs is not None
-        conditions[Aligned(access.pointer, own * nest.pointer(access.pointer).dtype.size)] = None
-        for value in needs:
-            multiple(value, own, conditions)
+        conditions.append(Aligned(access.pointer, own * nest.pointer(access.pointer).dtype.size))
+        conditions += (
+            c for value in vector_needs(nest, walk, access, own) or () for c in multiple(value, own)
+        )
     if width > 1 and not walk.flat:
-        multiple(nest.axis(walk.axes[0]).extent, width, conditions)
-    return tuple(conditions)
-
-
-def _holds_whole(conditions: tuple[Condition, ...], total: Expr, width: int) -> bool:
-    found: dict[Condition, None] = {}
-    multiple(total, width, found)
-    return all(c in conditions for c in found)
+        conditions += multiple(nest.axis(walk.axes[0]).extent, width)
+    return tuple(dict.fromkeys(conditions))
 
 
 def _count_conditions(
@@ -180,11 +172,7 @@ def _count_conditions(
     if bins.capacity and bins.counter.size < bins.total.size:
         # A block of those that share so many elements has less than half of what its counters hold.
         conditions.append(AtMost(total, 2**31 * (1 if walk.outer else most)))
-    return tuple(c for c in conditions if not (isinstance(c, AtMost) and _known(c)))
-
-
-def _known(condition: AtMost) -> bool:
-    return condition.value.constant is not None and condition.value.constant <= condition.limit
+    return tuple(c for c in conditions if always(c) is not True)
 
 
 def _fits_i32(

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from tilegen.algebra import evaluate, symbols
 from tilegen.core.nest.affine import memory_order, neighbours
 from tilegen.core.nest.model import Nest
-from tilegen.core.schedule.known_sizes import Choosing, widest
+from tilegen.core.schedule.choosing import VECTOR_BYTES, Choosing, widest
 from tilegen.core.schedule.model import Counts, Keep, Schedule
 from tilegen.families.rows.axes import (
     Rows,
@@ -29,7 +29,6 @@ from tilegen.families.rows.passes import passes, row_stores, walked_again
 from tilegen.lang.spec import Memory
 from tilegen.target import Target
 
-_VECTOR_BYTES = 16
 _THREADS = 256
 # Registers of a thread whose part of several columns stays in them.
 _COLUMN_REGISTERS = 64
@@ -93,10 +92,10 @@ class _Chooser(Choosing):
             steps = {a: neighbours(self.nest, a, axis, width) for a in moving}
             values = [d for s in steps.values() if s is not None for d in s.divisible]
             return self.divides(width, [self.nest.axis(axis).extent, *values]) and any(
-                s is not None and self.size(a) * width <= _VECTOR_BYTES for a, s in steps.items()
+                s is not None and self.size(a) * width <= VECTOR_BYTES for a, s in steps.items()
             )
 
-        return widest(_VECTOR_BYTES // min(_VECTOR_BYTES, min(map(self.size, moving))), fits)
+        return widest(VECTOR_BYTES // min(VECTOR_BYTES, min(map(self.size, moving))), fits)
 
     # Rows that lie along memory
 

@@ -11,16 +11,17 @@ from dataclasses import replace
 from math import prod
 
 from tilegen.core.nest.model import Nest
+from tilegen.core.schedule.choosing import WARP
 from tilegen.core.schedule.model import Counts, Keep, Schedule
 from tilegen.core.schedule.problems import (
     MOST_POINTS,
     accumulators_too_large,
     no_loop_over_rows,
     not_shared,
-    other_steps,
     part_of_a_row,
     row_does_not_divide,
     rows_do_not_fit,
+    steps_apart,
     team_not_a_power_of_two,
     too_many_rows,
     too_much_of_a_row,
@@ -34,8 +35,6 @@ from tilegen.families.rows.passes import walked_again
 from tilegen.lang.diagnostics import Diagnostic, SpecError
 from tilegen.lang.spec import Memory
 from tilegen.target import Target
-
-_WARP = 32
 
 
 def complete_rows(nest: Nest, written: Schedule, target: Target) -> tuple[Schedule, ...]:
@@ -71,8 +70,8 @@ def require_shareable(nest: Nest, schedule: Schedule, target: Target) -> None:
     for word, counts in (("blocks", schedule.blocks), ("cluster", schedule.cluster)):
         other = next((a for a, _ in counts if a not in nest.reduced), None)
         if other is not None:
-            reduced = ", ".join(f"`{a}`" for a in nest.reduced)
-            fact = f"rows go along {reduced}; every block has rows of its own along `{other}`"
+            reduced = ", ".join(f"`{schedule.said(a)}`" for a in nest.reduced)
+            fact = f"rows go along {reduced}; every block has rows of its own along `{schedule.said(other)}`"
             found.append(not_shared(schedule, word, fact, f"name {reduced}"))
     if schedule.blocks and (keep is not None or not may_share(nest)):
         fact = "blocks share a row that each of them reads once, and along which nothing is kept or written"
@@ -121,7 +120,7 @@ def _with_teams(nest: Nest, written: Schedule, target: Target) -> Schedule:
     place = written.span("threads")
     if along & (along - 1):
         raise SpecError([team_not_a_power_of_two(along, place)])
-    if along > 1 and not across and along * beside % _WARP:
+    if along > 1 and not across and along * beside % WARP:
         raise SpecError([warps_not_whole(along, along * beside, bool(nest.parallel), place or span)])
     items = _items(nest, written, along * prod(n for _, n in written.cluster), 1 if across else width)
     if not threads:
@@ -139,33 +138,31 @@ def _with_teams(nest: Nest, written: Schedule, target: Target) -> Schedule:
 def _items(nest: Nest, written: Schedule, team: int, width: int) -> int | None:
     """Steps of `width` points that a thread takes at once, where `tile`, `unroll` or `in_flight` says so. `team`:
     threads of a row."""
-    tile, unroll = written.tile, written.unroll
-    outside = [a for a, _ in unroll if a not in nest.reduced]
+    outside = [a for a, _ in written.unroll if a not in nest.reduced]
     if outside:
-        raise SpecError([no_loop_over_rows(outside[0], nest.reduced, written.span("unroll"))])
-    word = "unroll" if unroll else "in_flight"
-    steps = _product(nest, unroll, reduced=True) if unroll else written.in_flight
-    if written.in_flight not in (None, steps):
-        asked = other_steps("unroll", steps or 0, written.in_flight or 0, "in_flight", written.span("unroll"))
-        raise SpecError([asked])
-    if not any(a in nest.reduced for a, _ in tile):
-        if steps is not None and steps * width > MOST_POINTS:
+        raise SpecError([no_loop_over_rows(outside[0], nest.reduced, written)])
+    steps: dict[str, int] = {}
+    if any(a in nest.reduced for a, _ in written.tile):
+        points, unit = _product(nest, written.tile, reduced=True), team * width
+        if points % unit:
+            raise SpecError([row_does_not_divide(points, unit, written.span("tile"))])
+        steps["tile"] = points // unit
+    if written.unroll:
+        steps["unroll"] = _product(nest, written.unroll, reduced=True)
+    if written.in_flight is not None:
+        steps["in_flight"] = written.in_flight
+    if len(set(steps.values())) > 1:
+        raise SpecError([steps_apart(written, steps)])
+    for word, items in steps.items():
+        if items * width > MOST_POINTS:
             most = MOST_POINTS // width
-            action = f"unroll at most {most} times" if unroll else f"use at most `in_flight {most}`"
-            raise SpecError([too_much_of_a_row(steps * width, MOST_POINTS, action, written.span(word))])
-        return steps
-    points, unit = _product(nest, tile, reduced=True), team * width
-    if points % unit:
-        raise SpecError([row_does_not_divide(points, unit, written.span("tile"))])
-    items = points // unit
-    if steps not in (None, items):
-        raise SpecError([other_steps(word, steps or 0, items, "tile", written.span(word))])
-    if items * width > MOST_POINTS:
-        action = (
-            f"use a tile of at most {MOST_POINTS * team} points along the row, which may be longer than that"
-        )
-        raise SpecError([too_much_of_a_row(items * width, MOST_POINTS, action, written.span("tile"))])
-    return items
+            action = {
+                "tile": f"use a tile of at most {MOST_POINTS * team} points along the row, which may be longer",
+                "unroll": f"unroll at most {most} times",
+                "in_flight": f"use at most `in_flight {most}`",
+            }[word]
+            raise SpecError([too_much_of_a_row(items * width, MOST_POINTS, action, written.span(word))])
+    return next(iter(steps.values()), None)
 
 
 def _fewer(along: int, most: int) -> int:

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from tilegen.algebra import Expr, ceil_div, expr, minimum, sym
+from tilegen.algebra import ZERO, Expr, ceil_div, expr, minimum, sym
 from tilegen.core.nest.affine import Run, step_along
 from tilegen.core.nest.build import reads_of
 from tilegen.core.nest.combine import ARGUMENTS, accumulator_type
 from tilegen.core.nest.model import Access, Nest
 from tilegen.core.plan.conditions import (
     Followed,
+    access_widths,
     aligned_access,
+    always,
     index_conditions,
     multiple,
     require_along,
@@ -30,7 +32,7 @@ from tilegen.core.plan.model import (
     TileAxis,
 )
 from tilegen.core.schedule.model import Schedule
-from tilegen.dtypes import I64, U32, DType, Struct
+from tilegen.dtypes import I64, U32, DType
 from tilegen.families.rows.axes import Rows, fast_axis, row_count, row_length, rows_of
 from tilegen.families.rows.passes import Pass, passes, point_stores
 from tilegen.families.rows.phases import Combine, PointStores, Walk
@@ -59,7 +61,7 @@ def plan_reduce(nest: Nest, schedule: Schedule, target: Target, name: str) -> Pl
     once = point_stores(nest)
     if once:
         accesses = [s.access for s in once]
-        widths = _along(nest, schedule, accesses, runs[0]) if rows.across else ()
+        widths = access_widths(nest, schedule, accesses, runs[0]) if rows.across else ()
         if _written_while_read(nest, phases[-1], accesses):
             phases.append(Barrier())
         phases.append(PointStores(once, _lanes(runs[0] if rows.across else None), widths))
@@ -67,11 +69,10 @@ def plan_reduce(nest: Nest, schedule: Schedule, target: Target, name: str) -> Pl
     parts = parts_of(nest, rows, schedule.item_width)
     total, block = row_count(nest), rows.beside * (schedule.item_width if rows.across else 1)
     blocks = ceil_div(total, block)
-    tiles = [TileAxis(ROWS, total, block, blocks, ragged=not _divides(total, block))]
-    if rows.cluster > 1:
-        tiles.append(TileAxis(PARTS, expr(rows.cluster), 1, expr(rows.cluster), ragged=False))
-    if parts is not None:
-        tiles.append(TileAxis(PARTS, parts, 1, parts, ragged=False))
+    tiles = [TileAxis(ROWS, total, block, blocks, ragged=total % block != ZERO)]
+    shared = expr(rows.cluster) if rows.cluster > 1 else parts
+    if shared is not None:
+        tiles.append(TileAxis(PARTS, shared, 1, shared, ragged=False))
     return Plan(
         name=name,
         nest=nest,
@@ -121,10 +122,6 @@ def parts_of(nest: Nest, rows: Rows, vector: int) -> Expr | None:
     return minimum(expr(rows.parts), row_length(nest, 0) // rows.chunk(vector) + 1)
 
 
-def _divides(total: Expr, block: int) -> bool:
-    return block == 1 or (total.constant is not None and total.constant % block == 0)
-
-
 def _followed(nest: Nest, phases: Sequence[Phase]) -> Iterator[Followed]:
     for phase in phases:
         if isinstance(phase, Walk | PointStores):
@@ -148,41 +145,23 @@ def _lanes(run: Run | None) -> Sweep:
 
 
 def _widths(nest: Nest, schedule: Schedule, step: Pass, run: Run | None) -> tuple[tuple[Access, int], ...]:
-    return _along(
-        nest, schedule, [*(nest.loads[r] for r in step.reads), *(s.access for s in step.stores)], run
-    )
-
-
-def _along(
-    nest: Nest, schedule: Schedule, accesses: list[Access], run: Run | None
-) -> tuple[tuple[Access, int], ...]:
-    """The accesses that neighbours along the run make to neighbours in memory, with their width."""
-    found = {}
-    for access in accesses if run is not None else ():
-        step = step_along(nest, access, run) if run is not None and not access.checked else None
-        pointer = nest.pointer(access.pointer)
-        if step is not None and step.step == 1 and not isinstance(pointer.dtype, Struct):
-            assert run is not None
-            if schedule.width_of(pointer.tensor) == 1:
-                continue
-            found[access] = run.width
-    return tuple(found.items())
+    accesses = (*(nest.loads[r] for r in step.reads), *(s.access for s in step.stores))
+    return access_widths(nest, schedule, accesses, run)
 
 
 def _conditions(nest: Nest, schedule: Schedule, rows: Rows, phases: list[Phase]) -> tuple[Condition, ...]:
-    found: dict[Condition, None] = {}
+    found: list[Condition] = []
     for phase in phases:
         if isinstance(phase, Walk | PointStores) and phase.sweep.run is not None:
             run = phase.sweep.run
-            multiple(nest.axis(run.fast).extent, run.width, found)
+            found += multiple(nest.axis(run.fast).extent, run.width)
             for access, _ in phase.widths:
-                aligned_access(nest, access, run, access.address, found)
+                found += aligned_access(nest, access, run, access.address)
     if rows.whole:
-        for row in range(len(nest.rows)):
-            length, most = row_length(nest, row), rows.chunk(schedule.item_width)
-            if length.constant is None or length.constant > most:
-                found[AtMost(length, most)] = None
-    return tuple(found)
+        most = AtMost(ZERO, rows.chunk(schedule.item_width))
+        limits = (replace(most, value=row_length(nest, row)) for row in range(len(nest.rows)))
+        found += (limit for limit in limits if always(limit) is not True)
+    return tuple(dict.fromkeys(found))
 
 
 def _fits_i32(nest: Nest) -> tuple[AtMost, ...]:

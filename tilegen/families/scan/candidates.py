@@ -13,13 +13,14 @@ from math import prod
 
 from tilegen.algebra import ONE
 from tilegen.core.nest.affine import Step, coefficient, memory_order, neighbours
+from tilegen.core.nest.combine import ARGUMENTS, accumulator_bytes
 from tilegen.core.nest.model import Access, Nest
-from tilegen.core.schedule.known_sizes import Choosing, widest
+from tilegen.core.nest.reductions import reductions_of
+from tilegen.core.nest.values import reads_outside
+from tilegen.core.schedule.choosing import SECTOR_BYTES, VECTOR_BYTES, WARP, Choosing, widest
 from tilegen.core.schedule.model import Counts, Schedule
 from tilegen.core.schedule.problems import MOST_POINTS, too_much_of_a_row, wider_than_an_instruction
 from tilegen.dtypes import Struct
-from tilegen.families.rows.output_rows import SECTOR_BYTES
-from tilegen.families.scan.costs import bytes_across, words_held
 from tilegen.families.scan.nest import fast_axis, memory_address
 from tilegen.families.scan.problems import (
     rows_unlike_threads,
@@ -30,12 +31,11 @@ from tilegen.families.scan.problems import (
     whole_warps,
 )
 from tilegen.lang.diagnostics import SpecError
+from tilegen.lang.spec import Reduce
 from tilegen.target import Target
 
-_WARP = 32
 _THREADS = 256
 _MOST_THREADS = 512
-_VECTOR_BYTES = 16
 # Of the widest element, per thread and tile: enough in flight with five blocks per multiprocessor.
 _BYTES_PER_THREAD = 64
 # With fewer rows than this per multiprocessor, walking whole rows leaves the memory idle while totals are combined.
@@ -81,7 +81,7 @@ class _Chooser(Choosing):
     def _along(self) -> Schedule:
         follow = _following(self.nest, self.axis)
         size = max((self.size(a) for a in follow or self.nest.accesses()), default=4)
-        width = self._width(follow, self.axis, _VECTOR_BYTES // min(_VECTOR_BYTES, size))
+        width = self._width(follow, self.axis, VECTOR_BYTES // min(VECTOR_BYTES, size))
         most = _MOST_ITEMS if width > 1 and size > 1 else _MOST_SINGLE_ITEMS
         steps = max(1, min(_BYTES_PER_THREAD // (width * size), most // width))
         along, length = _THREADS, self.extent(self.axis)
@@ -94,8 +94,8 @@ class _Chooser(Choosing):
         if row is not None and along < _THREADS:
             count = self.extent(row)
             beside = _THREADS // along if count is None else min(_THREADS // along, _power(count))
-        if along * beside < _WARP:
-            along = _WARP // beside
+        if along * beside < WARP:
+            along = WARP // beside
             steps = 1 if length is None else max(1, -(-length // (along * width)))
         tile, threads = [(self.axis, along * steps * width)], [(self.axis, along)]
         if beside > 1 and row is not None:
@@ -122,19 +122,19 @@ class _Chooser(Choosing):
         enough = 2 * (self.target.sm_count or 1)
         others = self.others(self.axis, fast)
         if columns is not None and others is not None:
-            while width * size < _VECTOR_BYTES and columns * others >= enough * _WARP * width * 2:
+            while width * size < VECTOR_BYTES and columns * others >= enough * WARP * width * 2:
                 width *= 2
         width = self._width(follow, fast, width)
         steps, along, length = max(2, 16 // width), 8, self.extent(self.axis)
-        if columns is not None and others is not None and columns * others < enough * _WARP * width:
+        if columns is not None and others is not None and columns * others < enough * WARP * width:
             along = 16
         if length is not None:
             along = min(along, _power(-(-length // steps)))
-        while bytes_across(self.nest, along, _WARP * width) > self.target.shared_bytes_default:
+        while bytes_across(self.nest, along, WARP * width) > self.target.shared_bytes_default:
             width, along = (width // 2, along) if width > 1 else (1, along // 2)
         tile, threads = (
-            [(self.axis, along * steps), (fast, _WARP * width)],
-            [(self.axis, along), (fast, _WARP)],
+            [(self.axis, along * steps), (fast, WARP * width)],
+            [(self.axis, along), (fast, WARP)],
         )
         return self._made(tile, threads, fast, width)
 
@@ -167,11 +167,11 @@ def _team(length: int, width: int, most: int, size: int) -> tuple[int, int]:
     A short row has a part of a warp that its points fill well, by runs of memory that are not too short, and with
     several loads per thread where it can. A longer one has the warps it needs up to a limit, else tiles of one size.
     """
-    if length <= _WARP * width * most:
+    if length <= WARP * width * most:
         ranked = []
         for lanes in (32, 16, 8, 4, 2, 1):
             steps, run = max(1, -(-length // (lanes * width))), lanes * width * size
-            if steps <= most and (run >= SECTOR_BYTES or lanes == _WARP):
+            if steps <= most and (run >= SECTOR_BYTES or lanes == WARP):
                 filled = length / (lanes * steps * width)
                 coalesced = 1.0 if run >= _SEGMENT else 0.97 if 2 * run >= _SEGMENT else 0.9
                 flight = min(1.0, 0.7 + 0.3 * steps * width * size / SECTOR_BYTES)
@@ -179,10 +179,38 @@ def _team(length: int, width: int, most: int, size: int) -> tuple[int, int]:
         _, lanes, steps = max(ranked)
         return lanes, steps
     if length <= _MOST_THREADS * width * most:
-        along = -(-length // (width * most * _WARP)) * _WARP
+        along = -(-length // (width * most * WARP)) * WARP
         return along, -(-length // (along * width))
     tiles = -(-length // (_THREADS * width * most))
     return _THREADS, -(-length // (tiles * _THREADS * width))
+
+
+def words_held(nest: Nest, width: int) -> int:
+    """Registers that an item of `width` points takes from its load to its store: the terms of its scans, a total of
+    each scan, and what the stores themselves read."""
+    values = [s.value for s in nest.stores]
+    # An inclusive and an exclusive scan of the same terms have them once.
+    scans = {(r.op, r.body): r for r in reductions_of(values)}.values()
+    totals = sum(_words(_total_bytes(r)) for r in scans)
+    reads = dict.fromkeys(r for v in values for r in reads_outside(v))
+    return (totals + sum(_words(r.dtype.size) for r in reads)) * width + totals
+
+
+def _total_bytes(scan: Reduce) -> int:
+    """Of a total: a value, with its index for arg-reductions."""
+    if scan.op in ARGUMENTS:
+        return scan.body.dtype.size + 4
+    return scan.dtype.size
+
+
+def _words(size: int) -> int:
+    return -(-size // 4)
+
+
+def bytes_across(nest: Nest, along: int, columns: int) -> int:
+    """Shared memory of a block in which `along` threads share each of `columns` columns: their totals, of two tiles."""
+    totals = reductions_of(s.value for s in nest.stores)
+    return 2 * along * columns * sum(accumulator_bytes(r) for r in totals)
 
 
 def most_shared_rows(target: Target) -> int:
@@ -250,11 +278,11 @@ def complete_scan(nest: Nest, schedule: Schedule, target: Target) -> tuple[Sched
         pointer = nest.pointer(access.pointer)
         if isinstance(pointer.dtype, Struct):
             continue
-        if schedule.width_of(pointer.tensor) * pointer.dtype.size > _VECTOR_BYTES:
+        if schedule.width_of(pointer.tensor) * pointer.dtype.size > VECTOR_BYTES:
             raise SpecError([wider_than_an_instruction(nest, access, schedule)])
     chosen = dict(auto.threads)
     if across is not None:
-        columns = threads.get(across) or tile.get(across, _WARP * item) // item or 1
+        columns = threads.get(across) or tile.get(across, WARP * item) // item or 1
         along = threads.get(axis) or min(chosen.get(axis, 8), max(1, tile.get(axis, 8)))
         steps = tile.get(axis, along * 8) // along
         wanted = {axis: along * steps, across: columns * item}
@@ -266,7 +294,7 @@ def complete_scan(nest: Nest, schedule: Schedule, target: Target) -> tuple[Sched
         steps = tile.get(axis, along * item * max(1, 16 // item)) // (along * item)
         wanted = {axis: along * max(steps, 1) * item} | ({row: beside} if row is not None else {})
         threads = {axis: along} | ({row: beside} if row is not None else {})
-        if along & (along - 1) if along < _WARP else along % _WARP:
+        if along & (along - 1) if along < WARP else along % WARP:
             raise SpecError([threads_of_a_row(schedule, axis, along)])
     for name, points in tile.items():
         if wanted.get(name, 1) != points:
@@ -279,12 +307,11 @@ def complete_scan(nest: Nest, schedule: Schedule, target: Target) -> tuple[Sched
             raise SpecError([rows_unlike_threads(schedule, name, points, threads.get(name, 1))])
     held = prod(wanted.values()) // prod(threads.values())
     if held > MOST_POINTS:
-        action = (
-            f"use `tile {axis} = {wanted[axis] * MOST_POINTS // held}` at most; a row may be longer than that"
-        )
+        most = wanted[axis] * MOST_POINTS // held
+        action = f"use `tile {schedule.said(axis)} = {most}` at most; a row may be longer than that"
         raise SpecError([too_much_of_a_row(held, MOST_POINTS, action, schedule.span("tile", axis))])
     total = prod(threads.values())
-    if total % _WARP or total > target.max_threads_per_block:
+    if total % WARP or total > target.max_threads_per_block:
         raise SpecError([whole_warps(schedule, total, target)])
     if across is not None:
         shared = bytes_across(nest, threads[axis], wanted[across])

@@ -11,8 +11,15 @@ from tilegen.core.nest.combine import ARGUMENTS, accumulator_type
 from tilegen.core.nest.model import Access, Nest
 from tilegen.core.nest.reductions import level_of, reductions_of
 from tilegen.core.nest.values import unconditional
-from tilegen.core.plan.conditions import Followed, aligned, index_conditions, require_along
-from tilegen.core.plan.model import AtLeast, AtMost, Condition, Multiple, Plan, Scratch, TileAxis
+from tilegen.core.plan.conditions import (
+    Followed,
+    aligned_access,
+    independent,
+    index_conditions,
+    multiple,
+    require_along,
+)
+from tilegen.core.plan.model import AtLeast, AtMost, Condition, Plan, Scratch, TileAxis
 from tilegen.core.schedule.model import Schedule
 from tilegen.core.schedule.problems import members_of_several_types
 from tilegen.dtypes import U32, U64, Struct
@@ -118,11 +125,8 @@ def _plan(nest: Nest, schedule: Schedule, target: Target, name: str, carry: Carr
         tail=True,
     )
     conditions = _conditions(nest, phase)
-    extent = nest.axis(spread.run.fast).extent
-    whole = extent.constant is not None and extent.constant % spread.width == 0
-    phase = replace(
-        phase, tail=spread.width > 1 and not whole and not _implied(extent, spread.width, conditions)
-    )
+    whole = multiple(nest.axis(spread.run.fast).extent, spread.width)
+    phase = replace(phase, tail=not set(whole) <= set(conditions))
     return Plan(
         name=name,
         nest=nest,
@@ -267,15 +271,13 @@ def is_mirrored(access: Access, axis: str) -> bool:
 
 
 def _conditions(nest: Nest, phase: Scan) -> tuple[Condition, ...]:
-    fast = phase.spread.run.fast
-    wide = [(a, w) for a, w in phase.widths] + [(p.access, p.width) for p in phase.loads if p.width > 1]
-    return aligned(
-        nest, tuple((a, replace(phase.spread.run, width=w), memory_address(a, fast, w)) for a, w in wide)
+    run = phase.spread.run
+    wide = [*phase.widths, *((p.access, p.width) for p in phase.loads if p.width > 1)]
+    return independent(
+        c
+        for a, w in wide
+        for c in aligned_access(nest, a, replace(run, width=w), memory_address(a, run.fast, w))
     )
-
-
-def _implied(extent: Expr, width: int, conditions: tuple[Condition, ...]) -> bool:
-    return Multiple(extent, width) in conditions
 
 
 def wide_values(carrier: Carrier) -> bool:

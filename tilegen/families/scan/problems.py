@@ -18,9 +18,9 @@ def threads_of_a_row(schedule: Schedule, axis: str, along: int) -> Diagnostic:
     return _shape(
         schedule,
         axis,
-        f"{along} threads cannot scan a row along `{axis}`",
+        f"{along} threads cannot scan a row along `{schedule.said(axis)}`",
         "totals go from lane to lane of a warp: a row has 1, 2, 4, 8, 16 or 32 threads, or whole warps",
-        "use " + " or ".join(f"`{axis} = {n}`" for n in near) + " in `threads`",
+        "use " + " or ".join(f"`{schedule.said(axis)} = {n}`" for n in near) + " in `threads`",
     )
 
 
@@ -29,9 +29,9 @@ def tile_of_a_row(schedule: Schedule, axis: str, points: int, unit: int) -> Diag
     return _shape(
         schedule,
         axis,
-        f"a tile of {points} along `{axis}` cannot be shared out",
-        f"the threads along `{axis}` take {unit} points per step",
-        f"use `tile {axis} = {above}`",
+        f"a tile of {points} along `{schedule.said(axis)}` cannot be shared out",
+        f"the threads along `{schedule.said(axis)}` take {unit} points per step",
+        f"use `tile {schedule.said(axis)} = {above}`",
         "tile",
     )
 
@@ -41,20 +41,21 @@ def rows_unlike_threads(schedule: Schedule, axis: str, points: int, wanted: int)
     return _shape(
         schedule,
         axis,
-        f"`{word} {axis} = {points}` does not fit the other directives",
+        f"`{word} {schedule.said(axis)} = {points}` does not fit the other directives",
         "`tile` and `threads` name as many rows: each is computed by threads of its own",
-        f"use `{axis} = {wanted}` in `{word}`",
+        f"use `{schedule.said(axis)} = {wanted}` in `{word}`",
         word,
     )
 
 
 def several_row_axes(schedule: Schedule, axis: str, named: Sequence[str]) -> Diagnostic:
     word = next(w for w in ("threads", "tile") if schedule.writes(w, named[0]))
+    several, scanned = " and ".join(f"`{schedule.said(a)}`" for a in named), schedule.said(axis)
     return _shape(
         schedule,
         named[0],
-        f"a block cannot be spread over {' and '.join(f'`{a}`' for a in named)} beside `{axis}`",
-        f"the threads of a block lie along the scanned axis `{axis}` and along one other",
+        f"a block cannot be spread over {several} beside `{scanned}`",
+        f"the threads of a block lie along the scanned axis `{scanned}` and along one other",
         f"name one of them in `{word}`",
         word,
     )
@@ -82,10 +83,12 @@ def totals_too_large(schedule: Schedule, axis: str, asked: int, target: Target) 
     most = target.shared_bytes_default
     return Diagnostic(
         "TG0610",
-        f"the totals of the threads along `{axis}` take {asked} bytes of shared memory",
+        f"the totals of the threads along `{schedule.said(axis)}` take {asked} bytes of shared memory",
         schedule.span("threads") or schedule.span("tile"),
         notes=(
             f"{target.name} gives a block {most}; every thread of a column leaves a total of each of two tiles",
         ),
-        helps=(f"use at most 1/{-(-asked // most)} of the threads along `{axis}`, or of the columns",),
+        helps=(
+            f"use at most 1/{-(-asked // most)} of the threads along `{schedule.said(axis)}`, or of the columns",
+        ),
     )

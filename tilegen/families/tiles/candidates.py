@@ -10,11 +10,10 @@ from math import prod
 
 from tilegen.core.nest.affine import coefficient, contiguous_axis, memory_order, shortest_run, step_along
 from tilegen.core.nest.model import Access, Nest
-from tilegen.core.schedule.known_sizes import SHORT, Choosing, widest
+from tilegen.core.schedule.choosing import SHORT, VECTOR_BYTES, Choosing, widest
 from tilegen.core.schedule.model import Placement, Schedule, Stage
 from tilegen.dtypes import Struct
-from tilegen.families.rows.output_rows import axes_of_vectors, output_row
-from tilegen.families.rows.shared_rows import SharedRows, spare
+from tilegen.families.tiles.output_rows import SharedRows, axes_of_vectors, output_row, spare
 from tilegen.families.tiles.shapes import (
     PREDICATED_STEPS,
     PREDICATED_THREADS,
@@ -27,7 +26,6 @@ from tilegen.families.tiles.shapes import (
 from tilegen.lang.spec import Bounds, Hint, Read, Where, walk
 from tilegen.target import Target
 
-_VECTOR_BYTES = 16
 _THREADS = 256
 # A smaller tile leaves threads of a vector transpose without work.
 _LEAST_TILE_BYTES = 4096
@@ -109,7 +107,7 @@ class _Chooser(Choosing):
             return 1
         order = [(a, tile[a]) for a in memory_order(self.nest, accesses[0]) if tile.get(a, 1) > 1]
         whole = {a for a, n in order if self.nest.axis(a).extent.constant == n}
-        most = _VECTOR_BYTES // min(_VECTOR_BYTES, max(self.size(a) for a in accesses))
+        most = VECTOR_BYTES // min(VECTOR_BYTES, max(self.size(a) for a in accesses))
         return widest(most, lambda width: self._fits(accesses, order, whole, width, tail))
 
     def _fits(
@@ -155,7 +153,7 @@ class _Chooser(Choosing):
         accesses += [
             a for a in self.nest.load_accesses() if a.checked or self.row in memory_order(self.nest, a)
         ]
-        most = _VECTOR_BYTES // min(_VECTOR_BYTES, max(self.size(a) for a in accesses))
+        most = VECTOR_BYTES // min(VECTOR_BYTES, max(self.size(a) for a in accesses))
         tile = self._run_of_output(_THREADS * most * 2)
         follow = [a for a in accesses if a.checked or contiguous_axis(self.nest, a) == self.row]
         # All of one width: a narrower access would be made several times, each at a stride.
@@ -341,7 +339,7 @@ class _Chooser(Choosing):
         side: int,
     ) -> float:
         """The cost of a tile, counting also the instructions that vectors save."""
-        widest = _VECTOR_BYTES // min(_VECTOR_BYTES, self.size(load))
+        widest = VECTOR_BYTES // min(VECTOR_BYTES, self.size(load))
         single = sum(self.width([a], tile) < widest for a in (load, self.output))
         return tile_cost(tile, sizes, orders, self.size(load), side * side) * (1 + 0.1 * single)
 

@@ -12,6 +12,7 @@ from dataclasses import replace
 from itertools import product
 
 from tilegen.algebra import Expr, as_function, substitute
+from tilegen.core.nest.model import Nest
 from tilegen.core.plan.model import Buffer, Load, Sweep, Swizzle
 from tilegen.core.plan.problems import misaligned_pad, not_one_to_one
 from tilegen.core.schedule.model import Placement
@@ -22,7 +23,7 @@ _BANKS, _WORD = 32, 4
 _SAMPLED_STEPS = 2
 
 
-def place_rows(load: Load, compute: Sweep, box: StageBox, threads: int) -> Buffer:
+def place_rows(nest: Nest, load: Load, compute: Sweep, box: StageBox, threads: int) -> Buffer:
     """The buffer of `load` with the padding or swizzle that was asked for, its free parameters chosen by conflicts.
 
     Raises TG0613 (a padding that breaks vector alignment), TG0614 (a swizzle that is not one-to-one).
@@ -35,7 +36,7 @@ def place_rows(load: Load, compute: Sweep, box: StageBox, threads: int) -> Buffe
             require_aligned_pad(box)
             return replace(buffer, pad=box.stage.pad)
         case Placement.SWIZZLED:
-            require_one_to_one(box, buffer)
+            require_one_to_one(nest, box, buffer)
             candidates = list(swizzles(buffer, box.width))
         case Placement.BEST if box.sectors is not None:
             candidates = [replace(buffer, pad=pad) for pad in range(4)]
@@ -71,10 +72,12 @@ def require_aligned_pad(box: StageBox) -> None:
         raise SpecError([misaligned_pad(box.stage, box.dtype, box.chunk)])
 
 
-def require_one_to_one(box: StageBox, buffer: Buffer) -> None:
+def require_one_to_one(nest: Nest, box: StageBox, buffer: Buffer) -> None:
     chunks = buffer.axes[-1][1] // buffer.chunk
     if chunks < 2 or chunks & (chunks - 1):
-        raise SpecError([not_one_to_one(box.stage, buffer)])
+        row = buffer.axes[-1][0]
+        name = next((a.called for a in nest.axes if a.name == row), row)
+        raise SpecError([not_one_to_one(box.stage, buffer, name)])
 
 
 def _first_with_least_conflicts(

@@ -9,7 +9,7 @@ from math import prod
 from tilegen.algebra import ceil_div
 from tilegen.core.nest.affine import Run, contiguous_axis, memory_order, shortest_run, step_along
 from tilegen.core.nest.model import Access, Nest
-from tilegen.core.plan.conditions import index_conditions, needs_tail, vector_conditions
+from tilegen.core.plan.conditions import access_widths, index_conditions, needs_tail, vector_conditions
 from tilegen.core.plan.model import Barrier, Buffer, Compute, Load, Phase, Plan, Sweep, TileAxis
 from tilegen.core.plan.problems import (
     cut_vectors,
@@ -63,7 +63,7 @@ def plan_map(nest: Nest, schedule: Schedule, target: Target, name: str) -> Plan:
     compute = Compute(
         sweep=sweep,
         stores=nest.stores,
-        widths=access_widths(nest, schedule, run),
+        widths=access_widths(nest, schedule, _direct_accesses(nest, schedule), run),
         staged=tuple((p, load.buffer) for box, load in zip(boxes, loads, strict=True) for p in box.pointers),
         shared_widths=tuple((p, box.read_width) for box in boxes for p in box.pointers),
         guards=tuple(t.axis for t in tiles if t.ragged),
@@ -147,8 +147,8 @@ def vector_run(nest: Nest, schedule: Schedule, tiles: tuple[TileAxis, ...]) -> R
     """What one item of the computation covers: as many neighbours as the widest access, along the first access that
     can be a vector (outputs before inputs).
 
-    Raises TG0607 where no access of a tensor that should be accessed in vectors lies along it, TG0608 for a tile that does
-    not hold whole vectors.
+    Raises TG0607 where no access of a tensor that should be accessed in vectors lies along it, TG0608 for a tile that
+    does not hold whole vectors.
     """
     direct = _direct_accesses(nest, schedule)
     wide = [(a, schedule.width_of(nest.pointer(a.pointer).tensor)) for a in direct]
@@ -209,20 +209,6 @@ def require_whole_vectors(tiles: tuple[TileAxis, ...], schedule: Schedule, run: 
     if run.points % run.width == 0 and (run.single or not schedule.threads):
         return
     raise SpecError([cut_vectors(tiles, schedule, run)])
-
-
-def access_widths(nest: Nest, schedule: Schedule, run: Run | None) -> tuple[tuple[Access, int], ...]:
-    """Elements per instruction for each direct access that follows the run."""
-    if run is None:
-        return ()
-    found: dict[Access, int] = {}
-    for access in _direct_accesses(nest, schedule):
-        width = schedule.width_of(nest.pointer(access.pointer).tensor)
-        if width > 1 and not access.checked:
-            step = step_along(nest, access, replace(run, width=width))
-            if step is not None and step.step == 1:
-                found[access] = width
-    return tuple(found.items())
 
 
 def thread_count(
@@ -305,7 +291,7 @@ def _load(nest: Nest, box: StageBox, threads: int, tiles: tuple[TileAxis, ...], 
         across=box.across,
         guards=tuple(a for a, _ in box.order if a in ragged),
     )
-    buffer = place_rows(load, compute, box, threads)
+    buffer = place_rows(nest, load, compute, box, threads)
     plain = buffer.pad == 0 and buffer.swizzle is None and buffer.sectors is None
     flat = plain and (len(buffer.axes) > 2 or bool(sweep.linear))
     return replace(load, buffer=replace(buffer, flat=flat))

@@ -13,13 +13,13 @@ from tilegen.core.nest.model import Nest
 from tilegen.core.plan.model import TID, Limit, Loop, Sweep, TileAxis, linear_item, step, thread_digit
 from tilegen.core.plan.problems import Refusal, no_whole_sectors
 from tilegen.core.plan.sector_row import SectorRow
+from tilegen.core.schedule.choosing import SECTOR_BYTES, WARP
 from tilegen.core.schedule.model import Schedule
 from tilegen.core.schedule.problems import without
-from tilegen.families.rows.output_rows import SECTOR_BYTES, axes_of_vectors, output_row
+from tilegen.families.tiles.output_rows import axes_of_vectors, output_row
 from tilegen.lang.diagnostics import SpecError
 from tilegen.lang.spec import Hint
 
-_WARP = 32
 # Accesses of a thread that are under way together: more of them take registers that keep other blocks away.
 _UNDER_WAY = 4
 # Bytes of a tile for each thread.
@@ -64,7 +64,8 @@ def _refused(nest: Nest, schedule: Schedule, tiles: tuple[TileAxis, ...], row: R
 
 def with_margin(tiles: tuple[TileAxis, ...], row: SectorRow) -> tuple[TileAxis, ...]:
     """The tiles of a plan in which every tile along the row may reach into the next one."""
-    return tuple(replace(t, ragged=True) if t.axis == row.along else t for t in tiles)
+    margin = (0, row.reach)
+    return tuple(replace(t, ragged=True, margin=margin) if t.axis == row.along else t for t in tiles)
 
 
 def along_rows(
@@ -78,12 +79,12 @@ def along_rows(
     lanes go along. `sectors`: those axes are this row, from its sector on. `reaching`: the box reaches over the end of
     this row, and needs no points behind its margin."""
     row, rest = box[:length], box[length:]
-    warps = threads // _WARP
+    warps = threads // WARP
     fast, first = row[0][0], rest[0][0]
     points, rows = prod(n for _, n in row), prod(n for _, n in rest)
-    steps = -(-(points + (sectors.margin if sectors is not None else 0)) // _WARP)
+    steps = -(-(points + (sectors.margin if sectors is not None else 0)) // WARP)
     trips = -(-rows // warps)
-    place = thread_digit(fast) + (step(fast) * _WARP if steps > 1 else expr(0))
+    place = thread_digit(fast) + (step(fast) * WARP if steps > 1 else expr(0))
     number = thread_digit(first) + (step(first) * warps if trips > 1 else expr(0))
     linear: list[tuple[str, Expr]] = []
     if len(rest) > 1:
@@ -94,10 +95,10 @@ def along_rows(
         place = linear_item(fast)
     if sectors is not None:
         coordinates = sectors.run.coordinates(place)
-        limits = [Limit(place, sectors.end, fast, sure=max(0, points - sectors.margin) // _WARP)]
+        limits = [Limit(place, sectors.end, fast, sure=max(0, points - sectors.margin) // WARP)]
     else:
         coordinates = Run(tuple(row), 1).coordinates(place)
-        limits = [Limit(place, expr(points), fast, sure=points // _WARP)] if points % _WARP else []
+        limits = [Limit(place, expr(points), fast, sure=points // WARP)] if points % WARP else []
     coordinates |= Run(tuple(rest), 1).coordinates(number)
     if rows % warps:
         limits.append(
@@ -106,7 +107,7 @@ def along_rows(
     loops = [Loop(first, trips, max(1, _UNDER_WAY // steps))] if trips > 1 else []
     loops += [Loop(fast, steps)] if steps > 1 else []
     sweep = Sweep(
-        digits=((fast, TID % _WARP), (first, TID // _WARP)),
+        digits=((fast, TID % WARP), (first, TID // WARP)),
         loops=tuple(loops),
         coordinates=tuple(coordinates.items()),
         limits=tuple(limits),
@@ -121,7 +122,7 @@ def along_rows(
     # The first `margin` elements of the next point of `along` are needed too.
     held = points // row[-1][1] * reaching.axes[-1][1]
     before = reaching.place(_tile_coordinates(reaching) | {reaching.along: ZERO})
-    limit = Limit(place, expr(held), fast, held // _WARP, (before, reaching.margin, points))
+    limit = Limit(place, expr(held), fast, held // WARP, (before, reaching.margin, points))
     return replace(sweep, limits=(limit, *(x for x in limits if x.value != place)))
 
 
@@ -147,12 +148,12 @@ def threads_for(row: SectorRow, points: int, others: Sequence[int]) -> int:
     """Threads of a block for a tile of `points`: about `_THREAD_BYTES` each, in a number of warps that leaves few
     without a row in the last round. `others`: rows of what else is walked row by row."""
     rows = (points // row.points, *others)
-    most = max(1, min(_MOST_WARPS, points * SECTOR_BYTES // row.run.width // (_WARP * _THREAD_BYTES)))
+    most = max(1, min(_MOST_WARPS, points * SECTOR_BYTES // row.run.width // (WARP * _THREAD_BYTES)))
 
     def busy(warps: int) -> float:
         return prod(n / (warps * -(-n // warps)) for n in rows)
 
-    return _WARP * max(range(-(-most // 2), most + 1), key=lambda warps: (busy(warps), warps))
+    return WARP * max(range(-(-most // 2), most + 1), key=lambda warps: (busy(warps), warps))
 
 
 def joined(nest: Nest, address: Expr, order: Sequence[tuple[str, int]]) -> int:

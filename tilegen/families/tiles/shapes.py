@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import prod
 
-from tilegen.core.schedule.known_sizes import SHORT
-from tilegen.families.rows.output_rows import SECTOR_BYTES
+from tilegen.core.schedule.choosing import SECTOR_BYTES, SHORT, WARP
 
 # What a tile of few points costs in instructions and barriers.
 SMALL = 0.05
@@ -14,7 +13,7 @@ SMALL = 0.05
 # far as each has a predicate register to itself, 6 of the 7; blocks larger than that leave too few on a multiprocessor.
 PREDICATED_STEPS, PREDICATED_THREADS = 6, 384
 # What lanes cost that have no element, where a warp takes a row.
-_WARP, _IDLE = 32, 0.1
+_IDLE = 0.1
 # How many axes a tile may cover.
 _PACKED_AXES = 5
 
@@ -68,7 +67,7 @@ def tile_cost(
         moved = (weight * ends / row_bytes + 1) * (again if read else 1)
         cost += moved + 0.05 * max(0.0, 128 / row_bytes - 1) + 1e-3 * 128 / row_bytes
         if margin:
-            cost += _IDLE * (-(-row // _WARP) * _WARP / row - 1)
+            cost += _IDLE * (-(-row // WARP) * WARP / row - 1)
     overhang = prod(-(-extents[a] // n) * n / max(1, extents[a]) for a, n in tile.items())
     return cost * overhang * (1 + SMALL * points / prod(tile.values()))
 

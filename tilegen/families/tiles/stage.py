@@ -80,7 +80,7 @@ def box_of(
     access = require_one_place(nest, stage, accesses)
     dtype = nest.pointer(access.pointer).dtype
     assert isinstance(dtype, DType)
-    extent = {t.axis: t.tile + (row.reach if row is not None and t.axis == row.along else 0) for t in tiles}
+    extent = {t.axis: t.needed for t in tiles}
     members = _members(nest, stage.tensor)
     order = tuple((a, extent[a]) for a in memory_order(nest, access) if extent[a] > 1)
     if members:

@@ -1,4 +1,4 @@
-"""What sizes that are known change in a choice of `auto`, whatever the family: constants, and hints for the L2."""
+"""What a choice of `auto` stands on, whatever the family: facts of every machine, and what is known of sizes."""
 
 from __future__ import annotations
 
@@ -12,6 +12,9 @@ from tilegen.core.schedule.model import Schedule
 from tilegen.lang.spec import Hint, Kernel, Role, Tensor
 from tilegen.target import Target
 
+WARP = 32
+# What a memory instruction moves per thread at most, and what memory moves at least.
+VECTOR_BYTES, SECTOR_BYTES = 16, 32
 # The longest axis that is worth a kernel of its own: known extents make index arithmetic and short rows cheap.
 SHORT = 128
 
