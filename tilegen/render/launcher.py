@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from tilegen.algebra import ANY, NON_NEGATIVE, ZERO, Expr, bounds, ceil_div, linear_parts, substitute, symbols
 from tilegen.core.nest.model import Nest, Pointer, stride_symbol
@@ -24,6 +23,7 @@ from tilegen.cuda.names import Names
 from tilegen.cuda.types import TypeNames, host_type
 from tilegen.cuda.view import KernelView, ParameterView
 from tilegen.dtypes import DType, Kind, Struct
+from tilegen.frozen import dataclass
 from tilegen.lang.spec import Axis, Boundary, Bounds, IndexType
 
 # Host types that are the device's own, so that a pointer needs no cast. (int64_t is `long` on most hosts.)

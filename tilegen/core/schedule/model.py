@@ -6,9 +6,10 @@ the same type, so whatever it chooses could have been written down.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 
+from tilegen.frozen import dataclass
 from tilegen.lang.source import Span
 from tilegen.lang.spec import Bounds, Hint, IndexType
 

@@ -5,14 +5,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from tilegen.algebra import Expr
 from tilegen.core.nest.model import Access, Store
 from tilegen.core.plan.model import Phase
 from tilegen.dtypes import DType
 from tilegen.families.histogram.bins import ElementWalk
 from tilegen.families.histogram.nest import Histogram
+from tilegen.frozen import dataclass
 
 
 @dataclass(frozen=True, slots=True)

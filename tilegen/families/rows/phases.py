@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from tilegen.core.nest.model import Access, Store
 from tilegen.core.plan.model import Phase, Sweep
 from tilegen.families.rows.passes import Pass
+from tilegen.frozen import dataclass
 from tilegen.lang.spec import Reduce
 
 
