@@ -17,6 +17,7 @@ PACKAGE = Path(tilegen.__file__).parent
 # A stage imports only stages above it. A new stage gets its place here.
 ORDER = [
     "cache_folder",
+    "frozen",
     "lang.source",
     "lang.diagnostics",
     "lang.codes",

@@ -13,14 +13,14 @@ import click
 from tilegen import __version__
 from tilegen.lang.diagnostics import Diagnostic, SpecError, to_json
 
-# Command -> its module in `cli/commands`, which has it as `command`.
+# Command -> what `--help` says of it. Its module in `cli/commands` has it as `command`.
 _COMMANDS = {
-    "check": "check",
-    "emit": "emit",
-    "verify": "verify",
-    "run": "run",
-    "doctor": "doctor",
-    "explain-code": "explain_code",
+    "check": "Find every problem of specs.",
+    "emit": "Write kernels as CUDA C.",
+    "verify": "Run the tests and expectations of specs.",
+    "run": "Run a kernel.",
+    "doctor": "Look at the environment.",
+    "explain-code": "Explain the code of a problem.",
 }
 # Requests that name what the spec does not have or that cannot be written. What an input holds, or that it cannot be
 # read, is no matter of usage.
@@ -32,12 +32,15 @@ class _Commands(click.Group):
         return list(_COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        module = _COMMANDS.get(cmd_name)
-        if module is None:
+        if cmd_name not in _COMMANDS:
             return None
-        command = importlib.import_module(f"tilegen.cli.commands.{module}").command
+        command = importlib.import_module(f"tilegen.cli.commands.{cmd_name.replace('-', '_')}").command
         assert isinstance(command, click.Command)
         return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(_COMMANDS.items()))
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

@@ -12,7 +12,7 @@ from tilegen.legal import schedule_problems
 from tilegen.target import DEFAULT_TARGET, target
 
 
-@click.command("check", short_help="Find every problem of specs.")
+@click.command("check")
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 @output_options
 def command(paths: tuple[str, ...], as_json: bool, no_color: bool) -> int:

@@ -10,7 +10,7 @@ from tilegen.cli.screen import Screen
 _COLOURS = {"ok": "32", "missing": "31", "absent": "33"}
 
 
-@click.command("doctor", short_help="Look at the environment.")
+@click.command("doctor")
 @output_options
 def command(as_json: bool, no_color: bool) -> int:
     """Look at everything tilegen can use: packages, NVRTC, headers, GPU, nvcc, cache.

@@ -23,7 +23,7 @@ from tilegen.emit import generate, requests, write
 from tilegen.target import Target
 
 
-@click.command("emit", short_help="Write kernels as CUDA C.")
+@click.command("emit")
 @click.argument("path", metavar="SPEC")
 @click.option(
     "-o",

@@ -11,7 +11,7 @@ from tilegen.cli.screen import Screen
 from tilegen.lang.codes import CODES, explain, find
 
 
-@click.command("explain-code", short_help="Explain the code of a problem.")
+@click.command("explain-code")
 @click.argument("code", required=False, metavar="[CODE]")
 @output_options
 def command(code: str | None, as_json: bool, no_color: bool) -> int:

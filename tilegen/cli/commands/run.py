@@ -20,7 +20,7 @@ from tilegen.lang.spec import Spec
 from tilegen.target import Target
 
 
-@click.command("run", short_help="Run a kernel.")
+@click.command("run")
 @click.argument("path", metavar="SPEC")
 @click.option(
     "-i", "--input", "inputs", multiple=True, metavar="a=a.npy", help="An input, as numpy.save writes it."

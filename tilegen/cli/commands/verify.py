@@ -14,7 +14,7 @@ from tilegen.lang.spec import KernelFamily, Spec
 from tilegen.target import Target
 
 
-@click.command("verify", short_help="Run the tests and expectations of specs.")
+@click.command("verify")
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 @click.option(
     "--on", type=click.Choice(["sim", "gpu"]), default="sim", show_default=True, help="Where to run."
