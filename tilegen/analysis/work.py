@@ -50,7 +50,9 @@ def _points(axes: tuple[Axis, ...], sizes: Mapping[str, int], value: Value, own:
     points, middle = 1.0, dict(sizes)
     for axis in axes:
         low, high = evaluate(axis.lower, middle), evaluate(axis.upper, middle)
-        points *= max(high - low, 0)
+        if high <= low:
+            return 0
+        points *= high - low
         middle[axis.name] = (low + high - 1) // 2
     return points * (own + _cost(value, middle))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from math import prod
 
-from tilegen.algebra import Expr, Sym, evaluate, substitute, symbols
+from tilegen.algebra import Expr, Sym, evaluate, substitute, symbols, zero_divisor
 from tilegen.lang.check import call_problems
 from tilegen.lang.spec import Bounds, Kernel
 from tilegen.program import Program
@@ -77,8 +77,11 @@ def _prime_from(number: int) -> int:
 
 
 def total_elements(kernel: Kernel, sizes: Mapping[str, int]) -> int:
-    """Elements of all tensors together."""
-    return sum(prod(max(int(evaluate(e, sizes)), 0) for e in t.extents) for t in kernel.tensors)
+    """Elements of all tensors together. One whose extent divides by 0 has none: such sizes are refused anyway."""
+    return sum(
+        prod(0 if zero_divisor(e, sizes) else max(int(evaluate(e, sizes)), 0) for e in t.extents)
+        for t in kernel.tensors
+    )
 
 
 def _bounded(kernel: Kernel, wanted: Sizes, fixed: Mapping[str, int]) -> Sizes:
@@ -121,7 +124,10 @@ def _satisfy_bindings(kernel: Kernel, wanted: Sizes, fixed: Mapping[str, int]) -
     sizes = dict(wanted)
     for left, right in kernel.bindings:
         for target, other in ((right, left), (left, right)):
-            solved = _solve(target, evaluate(other, {**fixed, **sizes}), sizes, fixed)
+            known = {**fixed, **sizes}
+            if zero_divisor(target, known) or zero_divisor(other, known):
+                continue
+            solved = _solve(target, evaluate(other, known), sizes, fixed)
             if solved is not None:
                 sizes |= solved
                 break
