@@ -57,8 +57,6 @@ def _guarded(name: str, check: Callable[[], Finding]) -> Finding:
         return check()
     except ToolchainMissing as error:
         return Finding(name, Status.MISSING, error.fact, error.action)
-    except Exception as error:  # a broken installation raises anything, and the doctor is for those
-        return Finding(name, Status.MISSING, f"{type(error).__name__}: {error}", INSTALL)
 
 
 def _python() -> Finding:
@@ -69,8 +67,8 @@ def _package(name: str, action: str) -> Callable[[], Finding]:
     def check() -> Finding:
         try:
             module = importlib.import_module(name)
-        except ImportError as error:
-            return Finding(name, Status.MISSING, str(error), action)
+        except Exception as error:  # a broken installation raises anything
+            return Finding(name, Status.MISSING, f"{type(error).__name__}: {error}", action)
         return Finding(name, Status.OK, str(getattr(module, "__version__", "installed")))
 
     return check
@@ -124,7 +122,12 @@ def _nvcc() -> Finding:
         return Finding(
             "nvcc", Status.ABSENT, "not on PATH", "needed only to build emitted launchers: a CUDA toolkit"
         )
-    done = subprocess.run([path, "--version"], capture_output=True, text=True, check=False, timeout=30)
+    try:
+        done = subprocess.run([path, "--version"], capture_output=True, text=True, check=False, timeout=30)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return Finding(
+            "nvcc", Status.ABSENT, f"{path} does not run: {error}", "install the CUDA toolkit anew"
+        )
     release = next((line for line in done.stdout.splitlines() if "release" in line), "version unknown")
     return Finding("nvcc", Status.OK, f"{path}: {release.strip()}")
 

@@ -21,7 +21,7 @@ def _nvrtc() -> Any:
         ) from error
     try:
         nvrtc.getVersion()
-    except Exception as error:  # CuPy raises RuntimeError or its own types where the library is not found
+    except (RuntimeError, OSError) as error:
         raise ToolchainMissing(f"CuPy is installed, but NVRTC cannot be loaded: {error}", INSTALL) from error
     return nvrtc
 
@@ -85,7 +85,10 @@ def device_capability() -> tuple[int, int] | None:
 
         device = cupy.cuda.Device()
         number = str(device.compute_capability)
-    except Exception:  # absent drivers show as several types, and every one of them means: no GPU
+    except (
+        ImportError,
+        RuntimeError,
+    ):  # CuPy's own errors, where driver or GPU are absent, are RuntimeErrors
         return None
     return int(number[:-1]), int(number[-1])
 
