@@ -18,6 +18,7 @@ PACKAGE = Path(tilegen.__file__).parent
 ORDER = [
     "cache_folder",
     "frozen",
+    "errors",
     "lang.source",
     "lang.diagnostics",
     "lang.codes",

@@ -47,14 +47,14 @@ def test_where_python_writes_none(installed: Path, tmp_path: Path) -> None:
     cache = tmp_path / "cache"
     out = _check(installed, cache, PYTHONDONTWRITEBYTECODE="1")
     kept = _bytecode(cache)
-    assert any("specs.cpython" in path.name for path in kept)
+    assert any("arguments.cpython" in path.name for path in kept)
     assert all("/tilegen/" in str(path) for path in kept), "modules of others are none of ours"
     assert not _bytecode(installed)
     # It is read, not written anew; and what is damaged does no harm.
     times = [path.stat().st_mtime_ns for path in kept]
     assert _check(installed, cache, PYTHONDONTWRITEBYTECODE="1") == out
     assert [path.stat().st_mtime_ns for path in kept] == times
-    damaged = next(path for path in kept if "specs.cpython" in path.name)
+    damaged = next(path for path in kept if "arguments.cpython" in path.name)
     damaged.write_bytes(damaged.read_bytes()[:40])
     assert _check(installed, cache, PYTHONDONTWRITEBYTECODE="1") == out
 

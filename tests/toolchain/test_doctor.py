@@ -28,7 +28,7 @@ def test_a_missing_nvrtc_is_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(nvrtc, "nvrtc_version", missing)
     by_name = {finding.name: finding for finding in examine()}
-    assert by_name["nvrtc"] == doctor.Finding(
+    assert by_name["nvrtc"] == doctor.Examined(
         "nvrtc", Status.MISSING, "NVRTC cannot be loaded", "pip install it"
     )
     assert by_name["headers"].status is Status.MISSING

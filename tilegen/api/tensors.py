@@ -15,14 +15,13 @@ from typing import Any
 
 import numpy as np
 
-from tilegen.api.errors import CallError, CallTypeError, coded
 from tilegen.core.nest.build import pointer_names, uniform
 from tilegen.dtypes import DType, ElementType, Struct
+from tilegen.errors import ArgumentError, CallError, CallTypeError, coded
 from tilegen.lang.spec import Aosoa, Soa, Tensor
 from tilegen.numpy_types import Array, from_blocks, numpy_dtype, to_blocks
 from tilegen.run.arguments import check_element_strides, check_strides
 from tilegen.run.arrays import ArrayView, on_host, view
-from tilegen.run.errors import ArgumentError
 
 
 class Form(Enum):

@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from tilegen import __version__
+from tilegen.errors import ArgumentError, CallError, LaunchError, ToolchainMissing
 from tilegen.lang.diagnostics import Diagnostic, SpecError, to_json
 
 # Command -> what `--help` says of it. Its module in `cli/commands` has it as `command`.
@@ -87,37 +88,26 @@ def execute(arguments: list[str]) -> int:
 
 
 def _report(error: Exception, arguments: list[str]) -> int:
-    if isinstance(error, SpecError):
-        usage = all(d.code in _USAGE for d in error.diagnostics)
-        return _tell(list(error.diagnostics), 2 if usage else 1, arguments)
-    if isinstance(error, click.ClickException):
-        return _usage(error, arguments)
-    known = _environment(error) or _argument(error)
-    if known is not None:
-        return _tell([known[0]], known[1], arguments)
-    return _internal(error, arguments)
-
-
-def _environment(error: Exception) -> tuple[Diagnostic, int] | None:
-    """What the environment lacks. Its modules are looked at only where they were imported."""
-    toolchain = sys.modules.get("tilegen.toolchain.errors")
-    if toolchain is not None and isinstance(error, toolchain.ToolchainMissing):
-        return Diagnostic("TG0901", error.fact, None, helps=(error.action,)), 3
-    if isinstance(error, MemoryError):
-        return Diagnostic("TG0906", "there is not enough memory", None, helps=("use smaller sizes",)), 3
-    return None
-
-
-def _argument(error: Exception) -> tuple[Diagnostic, int] | None:
-    """What is wrong with the arrays or sizes of a run."""
-    call = sys.modules.get("tilegen.api.errors")
-    if call is not None and isinstance(error, call.CallError):
-        code = 2 if error.code in _USAGE else 1
-        return Diagnostic(error.code, error.message, None, error.notes, error.helps), code
-    runtime = sys.modules.get("tilegen.run.errors")
-    if runtime is not None and isinstance(error, (runtime.ArgumentError, runtime.LaunchError)):
-        return Diagnostic("TG0819", str(error), None, helps=("give other arrays or sizes",)), 1
-    return None
+    """Say what went wrong. Returns the exit code."""
+    match error:
+        case SpecError():
+            usage = all(d.code in _USAGE for d in error.diagnostics)
+            return _tell(list(error.diagnostics), 2 if usage else 1, arguments)
+        case click.ClickException():
+            return _usage(error, arguments)
+        case ToolchainMissing():
+            return _tell([Diagnostic("TG0901", error.fact, None, helps=(error.action,))], 3, arguments)
+        case MemoryError():
+            problem = Diagnostic("TG0906", "there is not enough memory", None, helps=("use smaller sizes",))
+            return _tell([problem], 3, arguments)
+        case CallError():
+            problem = Diagnostic(error.code, error.message, None, error.notes, error.helps)
+            return _tell([problem], 2 if error.code in _USAGE else 1, arguments)
+        case ArgumentError() | LaunchError():
+            problem = Diagnostic("TG0819", str(error), None, helps=("give other arrays or sizes",))
+            return _tell([problem], 1, arguments)
+        case _:
+            return _internal(error, arguments)
 
 
 def _tell(diagnostics: list[Diagnostic], code: int, arguments: list[str]) -> int:

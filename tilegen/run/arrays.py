@@ -15,10 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from tilegen.dtypes import DTYPES, ElementType
+from tilegen.errors import ArgumentError, ArgumentTypeError
 from tilegen.numpy_types import element_type, numpy_dtype
 from tilegen.run import dlpack
 from tilegen.run.dlpack import Stream, row_major
-from tilegen.run.errors import ArgumentError, ArgumentTypeError
 
 
 class ArrayKind(Enum):

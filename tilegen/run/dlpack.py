@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from tilegen.run.errors import ArgumentTypeError
+from tilegen.errors import ArgumentTypeError
 
 CPU, CUDA, CUDA_HOST, CUDA_MANAGED = 1, 2, 3, 13
 # A CUDA stream in DLPack's numbering, or what says which. It is asked for arrays on a GPU alone: elsewhere there may be

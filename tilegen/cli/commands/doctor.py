@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from tilegen.cli.options import output_options
+from tilegen.cli.arguments import output_options
 from tilegen.cli.screen import Screen
 
 _COLOURS = {"ok": "32", "missing": "31", "absent": "33"}

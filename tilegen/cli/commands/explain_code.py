@@ -6,7 +6,7 @@ import re
 
 import click
 
-from tilegen.cli.options import output_options
+from tilegen.cli.arguments import output_options
 from tilegen.cli.screen import Screen
 from tilegen.lang.codes import CODES, explain, find
 
