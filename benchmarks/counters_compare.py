@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from counters_cases import named
 
-from tilegen.analysis.occupancy import occupancy
+from tilegen.analysis.metrics import occupancy
 from tilegen.sim import Launch as SimulatedLaunch
 from tilegen.sim import Memory, Module, load_module, simulate
 from tilegen.sim.ptx import Instruction

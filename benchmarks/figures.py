@@ -2,7 +2,7 @@
 
     python benchmarks/figures.py
 
-`cli_speed.py` has those of whole processes. Exits with 1 where a figure is over its budget.
+`startup.py` has those of whole processes. Exits with 1 where a figure is over its budget.
 """
 
 from __future__ import annotations

@@ -17,6 +17,8 @@ PACKAGE = Path(tilegen.__file__).parent
 # A stage imports only stages above it. A new stage gets its place here.
 ORDER = [
     "cache_folder",
+    "frozen",
+    "errors",
     "lang.source",
     "lang.diagnostics",
     "lang.codes",

@@ -13,13 +13,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tilegen.api.errors import CallError
-    from tilegen.api.files import File, load, loads
-    from tilegen.api.kernel import Kernel
+    from tilegen.api.kernel import File, Kernel, load, loads
+    from tilegen.errors import (
+        ArgumentError,
+        ArgumentTypeError,
+        CallError,
+        CompileError,
+        LaunchError,
+        ToolchainMissing,
+    )
     from tilegen.lang.diagnostics import Diagnostic, SpecError
-    from tilegen.run.errors import ArgumentError, ArgumentTypeError, LaunchError
     from tilegen.show import show
-    from tilegen.toolchain.errors import CompileError, ToolchainMissing
 
 __version__ = "0.1.0"
 
@@ -41,18 +45,18 @@ __all__ = [
 ]
 
 _MODULES = {
-    "ArgumentError": "tilegen.run.errors",
-    "ArgumentTypeError": "tilegen.run.errors",
-    "CallError": "tilegen.api.errors",
-    "CompileError": "tilegen.toolchain.errors",
+    "ArgumentError": "tilegen.errors",
+    "ArgumentTypeError": "tilegen.errors",
+    "CallError": "tilegen.errors",
+    "CompileError": "tilegen.errors",
     "Diagnostic": "tilegen.lang.diagnostics",
-    "File": "tilegen.api.files",
+    "File": "tilegen.api.kernel",
     "Kernel": "tilegen.api.kernel",
-    "LaunchError": "tilegen.run.errors",
+    "LaunchError": "tilegen.errors",
     "SpecError": "tilegen.lang.diagnostics",
-    "ToolchainMissing": "tilegen.toolchain.errors",
-    "load": "tilegen.api.files",
-    "loads": "tilegen.api.files",
+    "ToolchainMissing": "tilegen.errors",
+    "load": "tilegen.api.kernel",
+    "loads": "tilegen.api.kernel",
     "show": "tilegen.show",
 }
 

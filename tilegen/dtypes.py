@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from math import isfinite, lcm
+
+from tilegen.frozen import dataclass
 
 
 class Kind(Enum):

@@ -171,7 +171,7 @@ class ExpectationItem(TileItem):
     def runtest(self) -> None:
         from tilegen.toolchain import ToolchainMissing
         from tilegen.verify import Verdict
-        from tilegen.verify.expectations import applies, evaluate_condition
+        from tilegen.verify.verify import applies, evaluate_condition
 
         try:
             results = [

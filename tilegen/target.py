@@ -9,7 +9,8 @@ NVIDIA has not published in full (10.7) are left out rather than guessed.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from tilegen.frozen import dataclass
 
 KIB = 1024
 

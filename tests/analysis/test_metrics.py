@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tilegen.analysis.footprint import distinct_sectors, elements_read
+from tilegen.analysis.demand import distinct_sectors, elements_read, flops
 from tilegen.analysis.metrics import METRICS, Metrics, metrics
-from tilegen.analysis.work import flops
 from tilegen.lang.check import check
 from tilegen.lang.check.expectations import METRICS as LANGUAGE_METRICS
 from tilegen.lang.parse import parse, source_from_text

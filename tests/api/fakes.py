@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tilegen.run import LaunchConfig
+from tilegen.run.config import LaunchConfig
 
 
 class ndarray:  # CuPy's own name

@@ -211,14 +211,77 @@ def test_types_that_only_move(name) -> None:
     np.testing.assert_array_equal(y.view("u1"), np.ascontiguousarray(x[::-1]).view("u1"))
 
 
-def test_other_arrays_in_host_memory(transpose) -> None:
-    class Interface:
-        def __init__(self, array: np.ndarray) -> None:
-            self.__array_interface__ = array.__array_interface__
-            self._array = array
+class _Dlpack:
+    """What is a producer of DLPack and nothing else. `kind`: which parts of the protocol it has."""
 
-    a = counting((3, 5))
-    np.testing.assert_array_equal(transpose(Interface(a)), a.T)
+    def __init__(self, array: np.ndarray, kind: str) -> None:
+        self.array, self.kind = array, kind
+
+    def __getattr__(self, name: str) -> object:
+        if name == "__dlpack_device__" and self.kind != "capsule alone":
+            return self.array.__dlpack_device__
+        raise AttributeError(name)
+
+    def __dlpack__(self, **options: object) -> object:
+        assert "stream" not in options, "host memory has no stream"
+        if self.kind == "before 1.0" and options:
+            raise TypeError("unexpected keyword argument")
+        return self.array.__dlpack__(**options)
+
+
+class _ArrayInterface:
+    def __init__(self, array: np.ndarray, kind: str) -> None:
+        self.__array_interface__, self.array = array.__array_interface__, array
+
+
+@pytest.mark.parametrize(
+    ("wrapper", "kind"),
+    [
+        (_Dlpack, "whole"),
+        (_Dlpack, "before 1.0"),
+        (_Dlpack, "capsule alone"),
+        (_ArrayInterface, ""),
+    ],
+)
+@pytest.mark.parametrize("dtype", ["f4", "u1", "c8"])
+def test_host_memory_behind_an_interface_needs_no_gpu(transpose, wrapper, kind, dtype) -> None:
+    """CuPy is imported by the compiler, whether there is a driver or not; it is not asked about host memory."""
+    import cupy
+
+    assert cupy.cuda is not None
+    a = counting((5, 7), dtype)
+    np.testing.assert_array_equal(transpose(wrapper(a, kind)), a.T)
+    np.testing.assert_array_equal(transpose(a=wrapper(a[::-1, ::-1].copy(), kind)), a[::-1, ::-1].T)
+    b = np.zeros((7, 5), dtype)
+    out = wrapper(b, kind)
+    assert transpose(a, out=out) is out
+    np.testing.assert_array_equal(b, a.T)
+
+
+def test_members_behind_an_interface() -> None:
+    f = tilegen.loads(
+        "kernel f(N) { in p: struct { x: f32, n: i32 }[N] soa; out y: f32[N]; y[i] = p[i].x * f32(p[i].n) }"
+    )
+    x, n = counting((6,)), counting((6,), "i4")
+    y = f({"x": _Dlpack(x, "whole"), "n": _Dlpack(n, "capsule alone")})
+    np.testing.assert_array_equal(y, x * n)
+
+
+def test_an_interface_that_fails() -> None:
+    f = tilegen.loads("kernel f(N) { in x: f32[N]; out y: f32[N]; y[i] = x[i] }")
+    with pytest.raises(tilegen.ArgumentError, match="argument 'x': _Dlpack offers no DLPack"):
+        f(_Dlpack(np.array(["text"]), "whole"))
+
+    class Broken:
+        """A mistake of its own, which is not told as one of the caller's."""
+
+        __dlpack_device__ = np.zeros(1).__dlpack_device__
+
+        def __dlpack__(self, **options: object) -> object:
+            raise RuntimeError("broken")
+
+    with pytest.raises(RuntimeError, match="broken"):
+        f(Broken())
 
 
 def test_rank_0() -> None:

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from tilegen.dtypes import F16, F32
-from tilegen.run import ArgumentError, view
+from tilegen.errors import ArgumentError
 from tilegen.run.arguments import (
     check_element,
     check_element_strides,
@@ -13,6 +13,7 @@ from tilegen.run.arguments import (
     check_strides,
     check_writable,
 )
+from tilegen.run.arrays import view
 
 from .fakes import CudaInterface
 

@@ -9,18 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tilegen.dtypes import BF16, C64, DTYPES, F8E4M3, F16, F32, F64, U8, Struct, struct_of
+from tilegen.errors import ArgumentError, ArgumentTypeError
 from tilegen.numpy_types import numpy_dtype
-from tilegen.run import (
-    ArgumentError,
-    ArgumentTypeError,
-    ArrayKind,
-    ArrayView,
-    empty,
-    like,
-    on_host,
-    overlaps,
-    view,
-)
+from tilegen.run.arrays import ArrayKind, ArrayView, empty, like, on_host, overlaps, view
 
 from .fakes import CudaInterface, Dlpack, HostInterface, address
 
@@ -220,7 +211,7 @@ def test_memory_lives_as_long_as_the_view() -> None:
 
 def test_cupy_and_torch_are_not_imported_for_numpy() -> None:
     code = (
-        "import sys, numpy as np\nfrom tilegen.run import view, like\nfrom tilegen.dtypes import F32\n"
+        "import sys, numpy as np\nfrom tilegen.run.arrays import view, like\nfrom tilegen.dtypes import F32\n"
         "like(view(np.zeros(3)), (2,), F32)\nassert not {'cupy', 'torch'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -1,7 +1,7 @@
 import pytest
 
-from tilegen.run import LaunchConfig, LaunchError, check_config, launch_bounds
-from tilegen.run.config import needs_opt_in
+from tilegen.errors import LaunchError
+from tilegen.run.config import LaunchConfig, check_config, launch_bounds, needs_opt_in
 from tilegen.target import target
 from tilegen.toolchain import compile_source
 

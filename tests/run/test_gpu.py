@@ -6,7 +6,10 @@ import numpy as np
 import pytest
 
 from tilegen.dtypes import F32
-from tilegen.run import Kernel, LaunchConfig, LaunchError, like, stream_of, view
+from tilegen.errors import LaunchError
+from tilegen.run.arrays import like, view
+from tilegen.run.config import LaunchConfig
+from tilegen.run.launch import Kernel, stream_of
 from tilegen.toolchain import Compiled, compile_source, default_target
 from tilegen.toolchain.nvrtc import device_capability
 

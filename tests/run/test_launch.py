@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from tilegen.run import ArgumentError, Kernel, LaunchConfig, LaunchError
-from tilegen.run.launch import gpu, loadable_image
-from tilegen.run.packing import FORMATS, Packer
+from tilegen.errors import ArgumentError, LaunchError
+from tilegen.run.config import FORMATS, LaunchConfig, Packer
+from tilegen.run.launch import Kernel, gpu, loadable_image
 from tilegen.target import target
 from tilegen.toolchain import Compiled, Resources, ToolchainMissing
 

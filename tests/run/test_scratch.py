@@ -12,8 +12,8 @@ import pytest
 
 from tilegen.cuda.tree import Parameter
 from tilegen.program import LaunchShape, ScratchShape
-from tilegen.run import Kernel
 from tilegen.run.config import launch_config
+from tilegen.run.launch import Kernel
 from tilegen.run.simulated import allocate_scratch
 from tilegen.sim import Memory
 from tilegen.target import target

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from tilegen.dtypes import BF16, DTYPES, F32
-from tilegen.run import ArgumentTypeError, ArrayKind, view
+from tilegen.errors import ArgumentTypeError
+from tilegen.run.arrays import ArrayKind, view
 
 
 def tensor(**changed: Any) -> Any:
@@ -52,7 +53,7 @@ def test_what_is_not_plain_memory(changed: dict[str, Any], message: str) -> None
 
 def test_against_torch_itself() -> None:
     torch = pytest.importorskip("torch", reason="torch is no dependency of tilegen")
-    from tilegen.run import empty, like, on_host
+    from tilegen.run.arrays import empty, like, on_host
 
     for name, element in DTYPES.items():
         try:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tilegen.target import target
-from tilegen.toolchain import Cache, Compiled, CompileOptions, compile_source, default_cache, headers
+from tilegen.toolchain import Cache, Compiled, CompileOptions, compile_source, default_cache, nvrtc
 
 KEY = hashlib.sha256(b"key").hexdigest()
 SOURCE = 'extern "C" __global__ void k(float* b) { b[0] = 1.0f; }'
@@ -75,7 +75,7 @@ def test_new_headers_are_a_miss(cache: Cache, tmp_path: Path, monkeypatch: pytes
     folder = tmp_path / "include"
     folder.mkdir()
     (folder / "cuda_fp16.h").write_text("#define ONE 1.0f\n")
-    monkeypatch.setattr(headers, "searched_paths", lambda major: (folder,))
+    monkeypatch.setattr(nvrtc, "searched_paths", lambda major: (folder,))
     source = '#include "cuda_fp16.h"\nextern "C" __global__ void k(float* b) { b[0] = ONE; }'
     before = compiled(cache, source)
     assert compiled(cache, source).cached

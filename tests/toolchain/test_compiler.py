@@ -12,9 +12,8 @@ from tilegen.toolchain import (
     CompileOptions,
     ToolchainMissing,
     compile_source,
+    compiler,
     default_target,
-    disassembly,
-    headers,
     nvrtc_version,
     sass,
     supported_architectures,
@@ -128,7 +127,7 @@ def test_nothing_flushes_to_zero_unless_asked() -> None:  # report O5
 def test_headers_of_the_wheels_are_found(header: str, monkeypatch: pytest.MonkeyPatch) -> None:  # report O1
     monkeypatch.delenv("CUDA_PATH", raising=False)
     monkeypatch.delenv("CUDA_HOME", raising=False)
-    (folder,) = headers.include_paths(nvrtc_version()[0])
+    (folder,) = nvrtc_module.include_paths(nvrtc_version()[0])
     assert "site-packages" in folder.parts
     source = f'#include <{header}>\nextern "C" __global__ void k(float* b) {{ b[0] = 1.0f; }}'
     assert compile_source(source, target=SM_90, entries=("k",), cache=None).entries == {"k": "k"}
@@ -137,7 +136,7 @@ def test_headers_of_the_wheels_are_found(header: str, monkeypatch: pytest.Monkey
 def test_a_missing_cuda_header_says_where_it_was_looked_for(
     cache: Cache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:  # report O1
-    monkeypatch.setattr(headers, "searched_paths", lambda major: (tmp_path / "one", tmp_path / "two"))
+    monkeypatch.setattr(nvrtc_module, "searched_paths", lambda major: (tmp_path / "one", tmp_path / "two"))
     with pytest.raises(ToolchainMissing) as raised:
         compile_source("#include <cuda_fp16.h>\n" + COPY, target=SM_90, entries=("copy<int>",), cache=cache)
     text = str(raised.value)
@@ -261,7 +260,7 @@ def test_ptx_does_not_depend_on_folder_or_process(tmp_path: Path) -> None:
     assert len(runs) == 1
 
 
-@pytest.mark.skipif(disassembly.nvdisasm_path() is None, reason="nvdisasm comes with tilegen[sass]")
+@pytest.mark.skipif(compiler.nvdisasm_path() is None, reason="nvdisasm comes with tilegen[sass]")
 def test_sass_of_a_vector_copy() -> None:
     source = """
 struct alignas(16) Vector { unsigned char lane[16]; };
@@ -277,7 +276,7 @@ extern "C" __global__ void k(const unsigned char* __restrict__ a, unsigned char*
 
 
 def test_sass_without_nvdisasm(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(disassembly, "nvdisasm_path", lambda: None)
+    monkeypatch.setattr(compiler, "nvdisasm_path", lambda: None)
     with pytest.raises(ToolchainMissing, match=r"pip install 'tilegen\[sass\]'"):
         sass(b"")
 

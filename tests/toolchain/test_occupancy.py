@@ -2,7 +2,7 @@
 
 import pytest
 
-from tilegen.analysis.occupancy import Limit, occupancy
+from tilegen.analysis.metrics import Limit, occupancy
 from tilegen.target import target
 
 

@@ -1,5 +1,5 @@
+from tilegen.toolchain.compiler import Resources, parse_resources, without_times
 from tilegen.toolchain.nvrtc import whole_elf
-from tilegen.toolchain.resources import Resources, parse_resources, without_times
 
 # Two kernels and a function that was not inlined, in the words of CUDA 11, 12 and 13's ptxas.
 LOG = """ptxas info    : 28 bytes gmem, 400 bytes cmem[3]

@@ -12,7 +12,7 @@ from tilegen.lang.parse import parse, source_from_text
 from tilegen.program import Program, build
 from tilegen.run.simulated import simulate_program
 from tilegen.target import target
-from tilegen.verify.locate import locate
+from tilegen.verify.compare import locate
 
 TEXT = """\
 kernel rows(M, N) {

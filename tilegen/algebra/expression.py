@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
+
+from tilegen.frozen import dataclass
 
 
 class Op(Enum):

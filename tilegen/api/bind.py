@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from tilegen.algebra import evaluate
-from tilegen.api.errors import CallError, CallTypeError, coded
 from tilegen.api.outputs import allocate
 from tilegen.api.scalars import Number, scalar_values
 from tilegen.api.selection import did_you_mean, matching_kernels
 from tilegen.api.tensors import Passed, conversion, element_of, label, read, require_layout, spelled
 from tilegen.dtypes import Struct
+from tilegen.errors import CallError, CallTypeError, coded
 from tilegen.lang.check import call_problems
 from tilegen.lang.spec import Kernel, KernelFamily, Role, Tensor
 from tilegen.reference import SizeError, infer_sizes

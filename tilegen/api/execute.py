@@ -5,14 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tilegen.lang.spec import Kernel, KernelFamily, ScheduleSpec
-from tilegen.program import Program, build
+from tilegen.api.bind import Call
+from tilegen.api.outputs import writes_all
+from tilegen.api.tensors import Form, from_logical, to_logical
+from tilegen.errors import CallError, SimulatedFault
+from tilegen.lang.spec import Aosoa, Kernel, KernelFamily, Role, ScheduleSpec
+from tilegen.program import LaunchRefused, Program, build
+from tilegen.run.outcome import Options
+from tilegen.run.simulated import simulate_program
 from tilegen.target import Target
 
 if TYPE_CHECKING:
     from tilegen.api.bind import Call
     from tilegen.api.prepared import Prepared
     from tilegen.run.launch import Kernel as Loaded
+
 
 _MOST = 1024
 
@@ -88,7 +95,7 @@ class Programs:
         return self._launch(call, types, schedule, positional, named, out)
 
     def _simulate(self, call: Call, schedule: ScheduleSpec | None) -> None:
-        from tilegen.api.simulated import run_simulated
+        from tilegen.api.execute import run_simulated
 
         run_simulated(self.program(call.kernel, schedule, call.constants, call.sizes), call)
 
@@ -144,3 +151,38 @@ def _make_room(kept: dict[Any, Any]) -> None:
 def _is_empty(call: Call) -> bool:
     """Whether no output has an element, so that there is nothing to compile either."""
     return all(call.layouts[p.tensor.name].count == 0 for p in call.written)
+
+
+_ALIGNMENT = 256  # of what cudaMalloc returns: addresses that differ by less than this are told apart
+
+
+def run_simulated(program: Program, call: Call) -> None:
+    """Run and write the outputs. Raises CallError TG0819 and, where generated code does wrong, SimulatedFault."""
+    arrays, initial, strides, misalign = {}, {}, {}, {}
+    for tensor in program.kernel.tensors:
+        passed, placed = call.passed[tensor.name], call.layouts[tensor.name]
+        if tensor.role is not Role.OUT:
+            arrays[tensor.name] = to_logical(passed, placed.extents)
+        elif not writes_all(program.kernel, tensor):
+            initial[tensor.name] = to_logical(passed, placed.extents)
+        if None in tensor.strides:
+            strides[tensor.name] = placed.strides
+        if isinstance(tensor.placement, Aosoa) and passed.form is Form.PLAIN:
+            continue  # the array is logical: where its blocks would lie, nothing says
+        for pointer, array in passed.views.items():
+            size = tensor.element.size if passed.form is Form.LAST_AXIS else array.itemsize
+            misalign[pointer] = (array.pointer - placed.offset * size) % _ALIGNMENT if array.size else 0
+    options = Options(strides=strides, misalign=misalign, initial=initial)
+    try:
+        run = simulate_program(program, call.sizes, arrays, call.scalars, options=options)
+    except LaunchRefused as error:
+        raise CallError(
+            "TG0819", str(error), helps=("pass arrays and sizes that keep it, or choose another schedule",)
+        ) from None
+    if run.faults:
+        raise SimulatedFault(
+            f"kernel '{program.kernel.name}' under schedule '{program.schedule.name}' does what no kernel may; "
+            "please report it with the spec:\n" + "\n".join(run.faults)
+        )
+    for passed in call.written:
+        from_logical(passed, run.outputs[passed.tensor.name])

@@ -1,11 +1,22 @@
-"""A kernel that can be called: arguments in, arrays out, on a GPU or on the simulator."""
+"""Specs as objects whose kernels can be called: arguments in, arrays out, on a GPU or on the simulator."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from tilegen.api.selection import AUTO, find_kernel, find_schedule, matching_kernels, schedule_names
+from tilegen.api.selection import (
+    AUTO,
+    find_family,
+    find_kernel,
+    find_schedule,
+    matching_kernels,
+    schedule_names,
+)
+from tilegen.lang.check import check
+from tilegen.lang.parse import parse, read_source, source_from_text
+from tilegen.lang.source import Source
 from tilegen.lang.spec import KernelFamily, Role, Spec
 from tilegen.target import Target
 from tilegen.target import target as target_named
@@ -13,7 +24,8 @@ from tilegen.target import target as target_named
 if TYPE_CHECKING:
     from tilegen.api.execute import Programs
     from tilegen.program import Program
-    from tilegen.report import MetricsTable, VerifyReports
+    from tilegen.report.tables import MetricsTable
+    from tilegen.report.verification import VerifyReports
 
 
 class Kernel:
@@ -144,7 +156,7 @@ class Kernel:
     ) -> VerifyReports:
         """Run the spec's tests and expectations, and with `shapes="all"` the awkward sizes too, on every schedule and
         type (on those chosen by `.schedule` and `.types`). The result prints as a table and is true if all passed."""
-        from tilegen.report import VerifyReports
+        from tilegen.report.verification import VerifyReports
         from tilegen.verify import verify_kernel
 
         names = schedules if schedules is not None else None if self._schedule is None else [self._schedule]
@@ -161,9 +173,9 @@ class Kernel:
     def report(self, **sizes: int) -> MetricsTable:
         """What every schedule costs at `sizes` (`M=4096, N=4096`), by simulation: sectors, bank conflicts, registers,
         occupancy. Prints as a table. The sizes should be small: every thread is simulated."""
-        from tilegen.api.errors import CallError
+        from tilegen.errors import CallError
         from tilegen.reference import SizeError
-        from tilegen.report import measure_schedules
+        from tilegen.report.tables import measure_schedules
 
         names = None if self._schedule is None else [self._schedule]
         kernel = find_kernel(self._family, self._types)
@@ -171,3 +183,80 @@ class Kernel:
             return measure_schedules(self._family, kernel, self._programs.target, sizes, names)
         except SizeError as error:
             raise CallError("TG0812", str(error), helps=("give every size a value that fits",)) from None
+
+
+class File:
+    """The kernels of one spec. With one kernel it acts as that kernel: it can be called and has all of its methods."""
+
+    def __init__(self, spec: Spec, target: Target | str | None = None) -> None:
+        self._spec = spec
+        self._target = target_named(target) if isinstance(target, str) else target
+        self.kernels: dict[str, Kernel] = {
+            family.name: Kernel(spec, family, target=self._target) for family in spec.kernels
+        }
+        """By name, in the order of the file."""
+
+    def kernel(self, name: str | None = None) -> Kernel:
+        """The kernel called `name`, or the only one. Raises SpecError TG0801, TG0802."""
+        return self.kernels[find_family(self._spec, name).name]
+
+    def __repr__(self) -> str:
+        return f"<tilegen file {self._spec.source.name}: {', '.join(self.kernels)}>"
+
+    @property
+    def name(self) -> str:
+        return self.kernel().name
+
+    @property
+    def schedules(self) -> tuple[str, ...]:
+        return self.kernel().schedules
+
+    @property
+    def signature(self) -> str:
+        return self.kernel().signature
+
+    @property
+    def source(self) -> str:
+        return self.kernel().source
+
+    @property
+    def header(self) -> str:
+        return self.kernel().header
+
+    def schedule(self, name: str) -> Kernel:
+        return self.kernel().schedule(name)
+
+    def types(self, **types: Any) -> Kernel:
+        return self.kernel().types(**types)
+
+    def __call__(self, /, *args: Any, out: Any = None, schedule: str | None = None, **named: Any) -> Any:
+        return self.kernel()(*args, out=out, schedule=schedule, **named)
+
+    def verify(
+        self,
+        *,
+        schedules: Sequence[str] | None = None,
+        on: Literal["sim", "gpu"] = "sim",
+        shapes: Literal["spec", "all"] = "all",
+    ) -> VerifyReports:
+        return self.kernel().verify(schedules=schedules, on=on, shapes=shapes)
+
+    def report(self, **sizes: int) -> MetricsTable:
+        return self.kernel().report(**sizes)
+
+
+def load(path: str | os.PathLike[str], target: Target | str | None = None) -> File:
+    """The checked spec in the file at `path`. `target`: a GPU architecture (`sm_90`), by default the GPU's own.
+
+    Raises SpecError with every problem of the spec.
+    """
+    return _file(read_source(os.fspath(path)), target)
+
+
+def loads(text: str, name: str = "<text>", target: Target | str | None = None) -> File:
+    """As `load`, from `text`; messages call it `name`."""
+    return _file(source_from_text(text, name), target)
+
+
+def _file(source: Source, target: Target | str | None) -> File:
+    return File(check(parse(source)), target)

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from tilegen.algebra import sym
-from tilegen.api.errors import CallError, coded
 from tilegen.api.tensors import Form, Passed
 from tilegen.core.nest.build import pointer_names, uniform
 from tilegen.dtypes import ElementType, Struct
+from tilegen.errors import CallError, coded
 from tilegen.lang.spec import Aosoa, Assign, Kernel, Role, Soa, Tensor
 from tilegen.run.arrays import ArrayKind, empty, view
 from tilegen.run.layout import DeviceLayout, dense_strides

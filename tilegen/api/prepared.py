@@ -12,20 +12,19 @@ from dataclasses import dataclass
 from typing import Any
 
 from tilegen.api.bind import Call
-from tilegen.api.errors import CallError
 from tilegen.api.outputs import writes_all
 from tilegen.api.scalars import Number
 from tilegen.api.tensors import Form
 from tilegen.core.nest.model import stride_symbol
 from tilegen.dtypes import DType
+from tilegen.errors import CallError
 from tilegen.lang.spec import Role, ScheduleSpec
 from tilegen.program import LaunchRefused, LaunchShape, Program
 from tilegen.run.arrays import ArrayKind, empty
-from tilegen.run.config import LaunchConfig, launch_config
+from tilegen.run.config import FORMATS, POINTER, LaunchConfig, launch_config
 from tilegen.run.launch import Kernel, stream_of, wait_for
 from tilegen.run.layout import dense_strides
 from tilegen.run.outcome import scalar_bytes
-from tilegen.run.packing import FORMATS, POINTER
 
 Load = Callable[[Program, str, Sequence[str]], Kernel]
 Place = tuple[str, Any]

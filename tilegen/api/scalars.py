@@ -6,8 +6,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from tilegen.api.errors import CallError, CallTypeError
 from tilegen.dtypes import DType, Kind, complex_part, largest, overflows
+from tilegen.errors import CallError, CallTypeError
 from tilegen.lang.spec import Kernel
 
 Number = int | float | complex | bool

@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from tilegen.api.errors import CallError, CallTypeError, coded
 from tilegen.core.nest.build import pointer_names, uniform
 from tilegen.dtypes import DType, ElementType, Struct
+from tilegen.errors import ArgumentError, CallError, CallTypeError, coded
 from tilegen.lang.spec import Aosoa, Soa, Tensor
 from tilegen.numpy_types import Array, from_blocks, numpy_dtype, to_blocks
 from tilegen.run.arguments import check_element_strides, check_strides
@@ -89,7 +89,7 @@ def read(tensor: Tensor, value: Any) -> Passed:
             ),
         )
     with coded("TG0811", conversion(value, tensor)):
-        found = view(value, name=tensor.name, stream=_stream(value))
+        found = view(value, name=tensor.name, stream=_current_stream)
     form = Form.PLAIN
     if isinstance(element, Struct) and isinstance(found.element, DType):
         form = Form.BLOCKS if isinstance(tensor.placement, Aosoa) else Form.LAST_AXIS
@@ -103,13 +103,10 @@ def read(tensor: Tensor, value: Any) -> Passed:
     return Passed(tensor, form, {tensor.name: found}, value)
 
 
-def _stream(value: Any) -> int | None:
-    """Where a DLPack producer other than those that need no asking is to make its array ready (1: CUDA's default)."""
+def _current_stream() -> int | None:
+    """Where a DLPack producer is to make its array on a GPU ready (1: CUDA's default stream)."""
     cupy = sys.modules.get("cupy")
-    known = isinstance(value, np.ndarray) or type(value).__module__.partition(".")[0] in ("cupy", "torch")
-    if cupy is None or known or not hasattr(value, "__dlpack__"):
-        return None
-    return int(cupy.cuda.get_current_stream().ptr) or 1
+    return None if cupy is None else int(cupy.cuda.get_current_stream().ptr) or 1
 
 
 def _read_fields(tensor: Tensor, element: Struct, value: Any) -> Passed:
@@ -130,7 +127,7 @@ def _read_fields(tensor: Tensor, element: Struct, value: Any) -> Passed:
     for pointer, field in pointer_names(tensor):
         array = value[field]
         with coded("TG0811", f"pass a NumPy, CuPy or torch array of {_member_type(element, str(field))}"):
-            views[pointer] = view(array, name=f"{tensor.name}[{field!r}]", stream=_stream(array))
+            views[pointer] = view(array, name=f"{tensor.name}[{field!r}]", stream=_current_stream)
     shapes = {v.shape for v in views.values()}
     if len(shapes) > 1:
         raise CallError(
@@ -252,7 +249,7 @@ def require_layout(passed: Passed, extents: tuple[int, ...], strides: tuple[int,
                     expected, step = (step, *expected), step * extent
         try:
             check_strides(name, array, expected)
-        except ValueError:
+        except ArgumentError:
             raise CallError(
                 "TG0813",
                 f"argument '{name}' of shape {array.shape} has strides {array.strides} in bytes; "

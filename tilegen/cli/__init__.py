@@ -6,11 +6,14 @@ import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
+from tilegen.cli.bytecode import keep_bytecode
+
 __all__ = ["main", "run"]
 
 
 def main() -> NoReturn:
     """Entry point of the console script and of `python -m tilegen`."""
+    keep_bytecode(__spec__)
     sys.exit(run(sys.argv[1:]))
 
 

@@ -11,16 +11,17 @@ from typing import Any
 import click
 
 from tilegen import __version__
+from tilegen.errors import ArgumentError, CallError, LaunchError, ToolchainMissing
 from tilegen.lang.diagnostics import Diagnostic, SpecError, to_json
 
-# Command -> its module in `cli/commands`, which has it as `command`.
+# Command -> what `--help` says of it. Its module in `cli/commands` has it as `command`.
 _COMMANDS = {
-    "check": "check",
-    "emit": "emit",
-    "verify": "verify",
-    "run": "run",
-    "doctor": "doctor",
-    "explain-code": "explain_code",
+    "check": "Find every problem of specs.",
+    "emit": "Write kernels as CUDA C.",
+    "verify": "Run the tests and expectations of specs.",
+    "run": "Run a kernel.",
+    "doctor": "Look at the environment.",
+    "explain-code": "Explain the code of a problem.",
 }
 # Requests that name what the spec does not have or that cannot be written. What an input holds, or that it cannot be
 # read, is no matter of usage.
@@ -32,12 +33,15 @@ class _Commands(click.Group):
         return list(_COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        module = _COMMANDS.get(cmd_name)
-        if module is None:
+        if cmd_name not in _COMMANDS:
             return None
-        command = importlib.import_module(f"tilegen.cli.commands.{module}").command
+        command = importlib.import_module(f"tilegen.cli.commands.{cmd_name.replace('-', '_')}").command
         assert isinstance(command, click.Command)
         return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(_COMMANDS.items()))
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -84,37 +88,26 @@ def execute(arguments: list[str]) -> int:
 
 
 def _report(error: Exception, arguments: list[str]) -> int:
-    if isinstance(error, SpecError):
-        usage = all(d.code in _USAGE for d in error.diagnostics)
-        return _tell(list(error.diagnostics), 2 if usage else 1, arguments)
-    if isinstance(error, click.ClickException):
-        return _usage(error, arguments)
-    known = _environment(error) or _argument(error)
-    if known is not None:
-        return _tell([known[0]], known[1], arguments)
-    return _internal(error, arguments)
-
-
-def _environment(error: Exception) -> tuple[Diagnostic, int] | None:
-    """What the environment lacks. Its modules are looked at only where they were imported."""
-    toolchain = sys.modules.get("tilegen.toolchain.errors")
-    if toolchain is not None and isinstance(error, toolchain.ToolchainMissing):
-        return Diagnostic("TG0901", error.fact, None, helps=(error.action,)), 3
-    if isinstance(error, MemoryError):
-        return Diagnostic("TG0906", "there is not enough memory", None, helps=("use smaller sizes",)), 3
-    return None
-
-
-def _argument(error: Exception) -> tuple[Diagnostic, int] | None:
-    """What is wrong with the arrays or sizes of a run."""
-    call = sys.modules.get("tilegen.api.errors")
-    if call is not None and isinstance(error, call.CallError):
-        code = 2 if error.code in _USAGE else 1
-        return Diagnostic(error.code, error.message, None, error.notes, error.helps), code
-    runtime = sys.modules.get("tilegen.run.errors")
-    if runtime is not None and isinstance(error, (runtime.ArgumentError, runtime.LaunchError)):
-        return Diagnostic("TG0819", str(error), None, helps=("give other arrays or sizes",)), 1
-    return None
+    """Say what went wrong. Returns the exit code."""
+    match error:
+        case SpecError():
+            usage = all(d.code in _USAGE for d in error.diagnostics)
+            return _tell(list(error.diagnostics), 2 if usage else 1, arguments)
+        case click.ClickException():
+            return _usage(error, arguments)
+        case ToolchainMissing():
+            return _tell([Diagnostic("TG0901", error.fact, None, helps=(error.action,))], 3, arguments)
+        case MemoryError():
+            problem = Diagnostic("TG0906", "there is not enough memory", None, helps=("use smaller sizes",))
+            return _tell([problem], 3, arguments)
+        case CallError():
+            problem = Diagnostic(error.code, error.message, None, error.notes, error.helps)
+            return _tell([problem], 2 if error.code in _USAGE else 1, arguments)
+        case ArgumentError() | LaunchError():
+            problem = Diagnostic("TG0819", str(error), None, helps=("give other arrays or sizes",))
+            return _tell([problem], 1, arguments)
+        case _:
+            return _internal(error, arguments)
 
 
 def _tell(diagnostics: list[Diagnostic], code: int, arguments: list[str]) -> int:

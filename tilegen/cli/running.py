@@ -11,11 +11,11 @@ import click
 import numpy as np
 
 from tilegen.api.bind import resolve
-from tilegen.api.errors import CallError
 from tilegen.api.selection import did_you_mean, matching_kernels, problem
 from tilegen.api.tensors import Form, Passed, spelled
 from tilegen.cli.screen import Screen
 from tilegen.dtypes import DType, Struct
+from tilegen.errors import CallError
 from tilegen.lang.diagnostics import Diagnostic, to_json
 from tilegen.lang.spec import Kernel, KernelFamily, Role, ScheduleSpec, Tensor
 from tilegen.numpy_types import Array, numpy_dtype

@@ -8,9 +8,10 @@ declares), `global` (it is declared outside the namespace).
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+
+from tilegen.frozen import dataclass
 
 _FOLDER = Path(__file__).parents[1] / "templates" / "device"
 _WORDS = ("needs", "sees", "also", "global")

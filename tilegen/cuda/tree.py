@@ -8,8 +8,9 @@ intermediate form: nothing here is optimised, and what it prints is what a perso
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from enum import Enum
+
+from tilegen.frozen import dataclass
 
 # Types
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
+from tilegen.frozen import dataclass
 from tilegen.lang.source import Span
 
 

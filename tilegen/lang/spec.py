@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from typing import ClassVar
 
 from tilegen.algebra import Expr
 from tilegen.dtypes import DType, ElementType
+from tilegen.frozen import dataclass
 from tilegen.lang.source import Source, Span
 
 

@@ -5,9 +5,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from tilegen.frozen import dataclass
 from tilegen.lang.source import Source, Span
 
 

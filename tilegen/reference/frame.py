@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tilegen.algebra import Expr, evaluate, substitute
+from tilegen.algebra import Expr, evaluate, substitute, zero_divisor
 from tilegen.numpy_types import Array
 
 
@@ -59,6 +59,9 @@ class Frame:
         return replace(self, masks=(*self.masks, mask))
 
     def index(self, value: Expr) -> Array:
+        """The value at every point. Where it divides by a size that is 0 it is 0: no point that counts computes it."""
+        if zero_divisor(value, self.sizes) is not None:
+            return np.zeros((), np.int64)
         return np.asarray(evaluate(value, self.values), dtype=np.int64)
 
     def constant(self, value: Expr) -> int:
@@ -68,6 +71,8 @@ class Frame:
     def linear(self, value: Expr) -> tuple[str | None, int, int] | None:
         """`(axis, c, b)` if the value is `c * axis + b`, with axis None and c = 0 for a constant, else None."""
         axis, coefficient, rest = None, 0, 0
+        if zero_divisor(value, self.sizes) is not None:
+            return None
         for monomial, factor in substitute(value, self.sizes).terms:
             match [str(atom) for atom in monomial]:
                 case []:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from tilegen.core.nest.model import Nest
 from tilegen.core.plan.model import Plan
@@ -26,6 +25,7 @@ from tilegen.cuda.tree import (
 )
 from tilegen.cuda.types import ElementTypes, includes
 from tilegen.dtypes import Struct, struct_of
+from tilegen.frozen import dataclass
 from tilegen.lang.spec import Aosoa
 from tilegen.render.kernel import computed_floats, kernel_of
 from tilegen.render.launcher import LauncherView, view_launcher

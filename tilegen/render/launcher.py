@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from tilegen.algebra import ANY, NON_NEGATIVE, ZERO, Expr, bounds, ceil_div, linear_parts, substitute, symbols
 from tilegen.core.nest.model import Nest, Pointer, stride_symbol
@@ -49,6 +48,7 @@ from tilegen.cuda.tree import (
 )
 from tilegen.cuda.types import SAME_ON_HOST, ElementTypes, host_type
 from tilegen.dtypes import DType, Kind, Struct
+from tilegen.frozen import dataclass
 from tilegen.lang.spec import Axis, Boundary, Bounds, IndexType
 
 _INT64 = Scalar("int64_t")

@@ -12,12 +12,12 @@ from tilegen.lang.diagnostics import Diagnostic, SpecError, render_all
 from tilegen.lang.spec import KernelFamily
 from tilegen.program import LaunchRefused
 from tilegen.reference import EvaluationError
-from tilegen.report.table import Column, Table, number, percent
+from tilegen.report.tables import Column, Table, number, percent
 from tilegen.sim import SimulationError
 from tilegen.target import Target
 from tilegen.toolchain import CompileError
 from tilegen.verify import CaseResult, ExpectationResult, Suite, Verdict, VerifyReport
-from tilegen.verify.expectations import largest_sizes
+from tilegen.verify.verify import largest_sizes
 
 Types = tuple[tuple[str, DType], ...]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from tilegen.dtypes import ElementType, Struct
+from tilegen.errors import ArgumentError, ArgumentTypeError
 from tilegen.run.arrays import ArrayView, overlaps
-from tilegen.run.errors import ArgumentError, ArgumentTypeError
 
 
 def check_element(name: str, array: ArrayView, expected: ElementType) -> None:

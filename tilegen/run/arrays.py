@@ -15,10 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from tilegen.dtypes import DTYPES, ElementType
+from tilegen.errors import ArgumentError, ArgumentTypeError
 from tilegen.numpy_types import element_type, numpy_dtype
 from tilegen.run import dlpack
-from tilegen.run.dlpack import row_major
-from tilegen.run.errors import ArgumentError, ArgumentTypeError
+from tilegen.run.dlpack import Stream, row_major
 
 
 class ArrayKind(Enum):
@@ -81,8 +81,8 @@ class ArrayView:
         return "host memory" if self.device is None else f"CUDA device {self.device}"
 
 
-def view(array: Any, *, name: str = "array", stream: int | None = None) -> ArrayView:
-    """Look at `array` without copying it. `stream`: where DLPack producers are to make it ready.
+def view(array: Any, *, name: str = "array", stream: Stream = None) -> ArrayView:
+    """Look at `array` without copying it. `stream`: where DLPack producers on a GPU are to make it ready.
 
     Raises ArgumentTypeError, naming the argument, for what is no array or has elements without a type.
     """
@@ -96,18 +96,24 @@ def view(array: Any, *, name: str = "array", stream: int | None = None) -> Array
             return _of_torch(array)
         if hasattr(array, "__cuda_array_interface__"):
             return _of_cuda_interface(array)
-        if hasattr(array, "__dlpack__") and hasattr(array, "__dlpack_device__"):
+        if hasattr(array, "__dlpack__"):
             return _of_dlpack(array, stream)
         if hasattr(array, "__array_interface__"):
             return _of_numpy(np.asarray(array), ArrayKind.HOST_INTERFACE)
     except ArgumentTypeError as error:
         raise ArgumentTypeError(f"argument '{name}': {error}") from error
-    except TypeError as error:
-        raise ArgumentTypeError(f"argument '{name}': {error}") from error
     raise ArgumentTypeError(
         f"argument '{name}' is a {type(array).__module__}.{type(array).__qualname__}; expected a NumPy, CuPy or torch "
         "array, or one with DLPack or __cuda_array_interface__"
     )
+
+
+def _element(dtype: Any) -> ElementType:
+    """The element type of what an array says of itself. Raises ArgumentTypeError."""
+    try:
+        return element_type(dtype)
+    except TypeError as error:
+        raise ArgumentTypeError(str(error)) from error
 
 
 def _of_numpy(array: npt.NDArray[Any], kind: ArrayKind) -> ArrayView:
@@ -116,7 +122,7 @@ def _of_numpy(array: npt.NDArray[Any], kind: ArrayKind) -> ArrayView:
         pointer=int(array.__array_interface__["data"][0]),
         shape=array.shape,
         strides=array.strides,
-        element=element_type(array.dtype),
+        element=_element(array.dtype),
         itemsize=array.itemsize,
         device=None,
         readonly=not array.flags.writeable,
@@ -130,7 +136,7 @@ def _of_cupy(array: Any) -> ArrayView:
         pointer=int(array.data.ptr),
         shape=tuple(array.shape),
         strides=tuple(array.strides),
-        element=element_type(array.dtype),
+        element=_element(array.dtype),
         itemsize=int(array.dtype.itemsize),
         device=int(array.device.id),
         readonly=False,
@@ -187,7 +193,7 @@ def _of_cuda_interface(array: Any) -> ArrayView:
         raise ArgumentTypeError("a masked array; pass its data and mask as two arrays")
     described = interface.get("descr")
     structured = described is not None and len(described) > 1
-    element = element_type(np.dtype(described) if structured else np.dtype(interface["typestr"]))
+    element = _element(described if structured else interface["typestr"])
     itemsize = numpy_dtype(element).itemsize
     pointer, readonly = interface["data"]
     shape = tuple(int(extent) for extent in interface["shape"])
@@ -212,11 +218,11 @@ def _device_of_pointer(pointer: int) -> int:
         return 0
     try:
         return int(sys.modules["cupy"].cuda.runtime.pointerGetAttributes(pointer).device)
-    except Exception:  # without a driver there is no such memory to launch on either
+    except RuntimeError:  # without a driver there is no such memory to launch on either
         return 0
 
 
-def _of_dlpack(array: Any, stream: int | None) -> ArrayView:
+def _of_dlpack(array: Any, stream: Stream) -> ArrayView:
     tensor = dlpack.read(array, stream)
     element = DTYPES[tensor.element]
     return ArrayView(

@@ -1,14 +1,121 @@
-"""The shape of a launch and its limits, checked before the driver sees it."""
+"""What a launch is made of: its shape and limits, the parameters as the driver wants them, and scratch memory."""
 
 from __future__ import annotations
 
+import ctypes
 import re
+import struct
+import threading
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
+from tilegen.errors import ArgumentTypeError, LaunchError
 from tilegen.program import LaunchShape
-from tilegen.run.errors import LaunchError
-from tilegen.run.scratch import ScratchMemory, scratch_memory
 from tilegen.target import Target
+
+POINTER = "Q"
+# Element type -> format of `struct`. The narrow floats without one travel as their bits.
+FORMATS = {
+    "bool": "?",
+    **{"i8": "b", "i16": "h", "i32": "i", "i64": "q"},
+    **{"u8": "B", "u16": "H", "u32": "I", "u64": "Q"},
+    **{"f16": "e", "f32": "f", "f64": "d", "bf16": "H", "f8e4m3": "B", "f8e5m2": "B"},
+}
+
+
+class Packer:
+    """Packs parameters of fixed types, given as formats of `struct`: `("Q", "Q", "i")` for two pointers and an int.
+
+    Each thread has a buffer of its own, reused: the driver copies it during the launch.
+    """
+
+    def __init__(self, formats: Sequence[str]) -> None:
+        offsets, offset = [], 0
+        for format in formats:
+            size = struct.calcsize(format)
+            offset = -(-offset // size) * size
+            offsets.append(offset)
+            offset += size
+        self.formats = tuple(formats)
+        self.offsets = tuple(offsets)
+        self.size = offset
+        # Native order with native alignment pads as C does, which is what the offsets say.
+        self.struct = struct.Struct("@" + "".join(formats))
+        assert self.struct.size == offset
+        self._local = threading.local()
+
+    def slot(self) -> tuple[ctypes.Array[ctypes.c_char], int]:
+        """This thread's buffer for `struct` to pack into, and the address of the table of pointers into it."""
+        local = self._local
+        try:
+            slot: tuple[ctypes.Array[ctypes.c_char], int] = local.slot
+        except AttributeError:
+            buffer = ctypes.create_string_buffer(max(self.size, 1))
+            base = ctypes.addressof(buffer)
+            local.table = (ctypes.c_void_p * max(len(self.offsets), 1))(*(base + at for at in self.offsets))
+            local.slot = slot = buffer, ctypes.addressof(local.table)
+        return slot
+
+    def pack(self, values: Sequence[int | float]) -> int:
+        """Address of the table for `values`, good until this thread packs again."""
+        buffer, address = self.slot()
+        try:
+            self.struct.pack_into(buffer, 0, *values)
+        except (struct.error, OverflowError) as error:
+            raise ArgumentTypeError(
+                f"parameters {tuple(values)} do not fit {self.formats}: {error}"
+            ) from error
+        return address
+
+
+_ALIGNMENT = 256
+
+
+@dataclass(frozen=True, slots=True)
+class ScratchMemory:
+    """One allocation of `bytes` bytes, the first `zeroed` of them cleared before every launch.
+
+    `places`: (number of a kernel parameter, offset of what it points to)."""
+
+    bytes: int
+    zeroed: int
+    places: tuple[tuple[int, int], ...]
+
+    def allocate(
+        self, cupy: Any, stream: int, values: Sequence[int | float]
+    ) -> tuple[object, list[int | float]]:
+        """The memory, which must live until the launch is made, and `values` with the pointers into it.
+
+        The pool gives a block back only to the stream it was allocated for. So memory that is dropped while a kernel
+        still uses it is not handed to another stream, and the current one must be that of the launch here.
+        """
+        if cupy.cuda.get_current_stream().ptr == stream:
+            memory = cupy.cuda.alloc(self.bytes)
+        else:
+            with cupy.cuda.ExternalStream(stream):
+                memory = cupy.cuda.alloc(self.bytes)
+        base = int(memory.ptr)
+        if self.zeroed:
+            cupy.cuda.runtime.memsetAsync(base, 0, self.zeroed, stream)
+        filled = list(values)
+        for number, offset in self.places:
+            filled[number] = base + offset
+        return memory, filled
+
+
+def scratch_memory(shape: LaunchShape) -> ScratchMemory | None:
+    """Where the scratch memory of a launch lies: each part at a multiple of 256 bytes, as the C launcher has it."""
+    if not shape.scratch:
+        return None
+    offsets, end, zeroed = {}, 0, 0
+    for part in shape.scratch:
+        offsets[part.name] = end
+        end += part.bytes // _ALIGNMENT * _ALIGNMENT + _ALIGNMENT
+        zeroed = end if part.zeroed else zeroed
+    places = tuple((n, offsets[p.key]) for n, p in enumerate(shape.parameters) if p.kind == "scratch")
+    return ScratchMemory(end, zeroed, places)
+
 
 Triple = tuple[int, int, int]
 

@@ -6,12 +6,16 @@ Layouts: `dlpack.h` 1.0. The capsule is looked at and kept, not consumed, so its
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from tilegen.run.errors import ArgumentTypeError
+from tilegen.errors import ArgumentTypeError
 
 CPU, CUDA, CUDA_HOST, CUDA_MANAGED = 1, 2, 3, 13
+# A CUDA stream in DLPack's numbering, or what says which. It is asked for arrays on a GPU alone: elsewhere there may be
+# no driver to ask.
+Stream = int | Callable[[], int | None] | None
 
 # (DLDataTypeCode, bits) -> element type
 _ELEMENTS = {
@@ -75,19 +79,21 @@ class Tensor:
     capsule: object
 
 
-def read(array: Any, stream: int | None = None) -> Tensor:
-    """The tensor that `array.__dlpack__()` offers, made safe to use on CUDA stream `stream` (DLPack's numbering)."""
-    device_type, device_id = (int(part) for part in array.__dlpack_device__())
-    if device_type not in (CPU, CUDA, CUDA_HOST, CUDA_MANAGED):
-        raise ArgumentTypeError(
-            f"{type(array).__name__} is on DLPack device type {device_type}, not CPU or CUDA"
-        )
-    on_device = device_type in (CUDA, CUDA_MANAGED)
-    arguments: dict[str, Any] = {"stream": stream} if on_device and stream is not None else {}
+def read(array: Any, stream: Stream = None) -> Tensor:
+    """The tensor that `array.__dlpack__()` offers, made safe to use on `stream`.
+
+    One without `__dlpack_device__` says where it is in what it offers.
+    """
+    arguments: dict[str, Any] = {}
+    if hasattr(array, "__dlpack_device__") and _on_gpu(array, int(array.__dlpack_device__()[0])):
+        number = stream() if callable(stream) else stream
+        arguments = {} if number is None else {"stream": number}
     try:
         capsule = array.__dlpack__(max_version=(1, 0), **arguments)
     except TypeError:  # producers from before DLPack 1.0 do not know the keyword
         capsule = array.__dlpack__(**arguments)
+    except BufferError as error:  # what the protocol asks for where there is nothing to offer
+        raise ArgumentTypeError(f"{type(array).__name__} offers no DLPack: {error}") from error
     readonly = False
     if _is_valid(capsule, b"dltensor_versioned"):
         managed = _Versioned.from_address(_pointer_of(capsule, b"dltensor_versioned"))
@@ -108,10 +114,18 @@ def read(array: Any, stream: int | None = None) -> Tensor:
         if tensor.strides
         else row_major(shape),
         element=element,
-        device=device_id if on_device else None,
+        device=tensor.device_id if _on_gpu(array, tensor.device_type) else None,
         readonly=readonly,
         capsule=capsule,
     )
+
+
+def _on_gpu(array: Any, device_type: int) -> bool:
+    """Whether the memory is a GPU's. Raises ArgumentTypeError for devices of other kinds."""
+    if device_type not in (CPU, CUDA, CUDA_HOST, CUDA_MANAGED):
+        name = type(array).__name__
+        raise ArgumentTypeError(f"{name} is on DLPack device type {device_type}, not CPU or CUDA")
+    return device_type in (CUDA, CUDA_MANAGED)
 
 
 def row_major(shape: tuple[int, ...]) -> tuple[int, ...]:

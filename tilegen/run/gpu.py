@@ -17,7 +17,7 @@ from tilegen.cuda.tree import Parameter
 from tilegen.dtypes import DType
 from tilegen.numpy_types import Array
 from tilegen.program import LaunchShape, Program
-from tilegen.run.config import launch_config
+from tilegen.run.config import FORMATS, POINTER, launch_config
 from tilegen.run.launch import Kernel, gpu
 from tilegen.run.layout import Bytes
 from tilegen.run.outcome import (
@@ -33,7 +33,6 @@ from tilegen.run.outcome import (
     parameter_value,
     place,
 )
-from tilegen.run.packing import FORMATS, POINTER
 from tilegen.run.simulated import stray_writes
 
 GUARD = 1 << 16

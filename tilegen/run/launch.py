@@ -9,13 +9,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tilegen.errors import INSTALL, LaunchError
 from tilegen.run.arrays import ArrayKind, ArrayView
-from tilegen.run.config import LaunchConfig, check_config, launch_bounds, needs_opt_in
-from tilegen.run.errors import LaunchError
-from tilegen.run.packing import Packer
+from tilegen.run.config import LaunchConfig, Packer, check_config, launch_bounds, needs_opt_in
 from tilegen.target import Target
 from tilegen.toolchain import Compiled, ToolchainMissing
-from tilegen.toolchain.errors import INSTALL
 
 # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, from cuda.h.
 _MAX_DYNAMIC_SHARED = 8

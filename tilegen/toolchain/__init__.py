@@ -1,11 +1,9 @@
 """Compile CUDA C through NVRTC, with a disk cache. CuPy is imported on first use, not before."""
 
+from tilegen.errors import CompileError, ToolchainMissing
 from tilegen.toolchain.cache import Cache, default_cache
-from tilegen.toolchain.compiler import Compiled, CompileOptions, compile_source
-from tilegen.toolchain.disassembly import sass
-from tilegen.toolchain.errors import CompileError, ToolchainMissing
+from tilegen.toolchain.compiler import Compiled, CompileOptions, Resources, compile_source, sass
 from tilegen.toolchain.nvrtc import default_target, nvrtc_version, supported_architectures
-from tilegen.toolchain.resources import Resources
 
 __all__ = [
     "Cache",

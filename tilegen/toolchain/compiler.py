@@ -1,4 +1,4 @@
-"""CUDA C in, PTX and cubin out, through NVRTC and a disk cache. One compilation gives both."""
+"""CUDA C in, PTX, cubin and SASS out, through NVRTC and a disk cache. One compilation gives PTX and cubin."""
 
 from __future__ import annotations
 
@@ -6,20 +6,23 @@ import functools
 import hashlib
 import importlib.metadata
 import json
+import os
 import re
+import shutil
 import struct
+import subprocess
+import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from enum import Enum
 from pathlib import Path
 from typing import Literal
 
+from tilegen.errors import CompileError, ToolchainMissing
 from tilegen.target import Target
 from tilegen.target import target as target_named
-from tilegen.toolchain import headers, nvrtc
+from tilegen.toolchain import nvrtc
 from tilegen.toolchain.cache import Cache, default_cache
-from tilegen.toolchain.errors import CompileError, ToolchainMissing
-from tilegen.toolchain.resources import Resources, parse_resources, to_json, without_times
 
 _TOO_MUCH_SHARED = re.compile(
     r"function '([^']+)' uses too much shared data \((0x[0-9a-f]+) bytes, (0x[0-9a-f]+) max"
@@ -103,7 +106,7 @@ def compile_source(
     store = default_cache() if cache is _Default.CACHE else cache
     nvrtc.require_supported(target)
     version = nvrtc.nvrtc_version()
-    folders = headers.include_paths(version[0]) if headers.included(source) else ()
+    folders = nvrtc.include_paths(version[0]) if nvrtc.included_headers(source) else ()
     flags = (
         # A real architecture yields PTX for its virtual one and the cubin in one go.
         f"-arch={target.name if want_cubin else target.virtual}",
@@ -112,7 +115,7 @@ def compile_source(
         *(f"-I{folder}" for folder in folders),
     )
     shown = _shown_name(name)
-    key = _key(source, shown, flags, entries, version, headers.identity(source, folders))
+    key = _key(source, shown, flags, entries, version, nvrtc.header_identity(source, folders))
     payload = store.get(key) if store is not None else None
     hit = _decode(payload) if payload is not None else None
     if hit is not None:
@@ -143,9 +146,9 @@ def _shown_name(name: str) -> str:
 def _failure(
     source: str, name: str, log: str, version: tuple[int, int], store: Cache, spec: str | None
 ) -> ToolchainMissing | CompileError:
-    header = headers.missing_header(log)
-    searched = ", ".join(map(str, headers.searched_paths(version[0])))
-    if header is not None and headers.is_cuda_header(header):
+    header = nvrtc.missing_header(log)
+    searched = ", ".join(map(str, nvrtc.searched_paths(version[0])))
+    if header is not None and nvrtc.is_cuda_header(header):
         package = "nvidia-cuda-runtime" if version[0] >= 13 else "nvidia-cuda-runtime-cu12"
         return ToolchainMissing(
             f"CUDA header '{header}' is not found; searched {searched}",
@@ -208,3 +211,107 @@ def _decode(payload: bytes) -> Compiled | None:
         )
     except (ValueError, KeyError, TypeError, struct.error):
         return None
+
+
+# Resources: the log of `--ptxas-options=-v` ----------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """Per thread: registers (32 bits each), spills and stack in bytes. Per block: static shared bytes, barriers."""
+
+    registers: int
+    spill_store_bytes: int = 0
+    spill_load_bytes: int = 0
+    stack_bytes: int = 0
+    static_shared_bytes: int = 0
+    constant_bytes: int = 0
+    barriers: int = 0
+
+
+_ENTRY = re.compile(r"Compiling entry function '([^']+)' for '[^']+'")
+_PROPERTIES = re.compile(r"Function properties for (\S+)")
+_STACK = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
+_REGISTERS = re.compile(r"Used (\d+) registers")
+_BARRIERS = re.compile(r"used (\d+) barriers")
+# Older ptxas prints "12+4 bytes smem": what the program declares and what the system adds.
+_SHARED = re.compile(r"(\d+)(?:\+\d+)? bytes smem")
+_CONSTANT = re.compile(r"(\d+)(?:\+\d+)? bytes cmem\[\d+\]")
+_TIME = re.compile(r"^ptxas info\s*: Compile time = .*\n?", re.MULTILINE)
+
+
+def parse_resources(log: str) -> dict[str, Resources]:
+    """Resources by lowered kernel name, in the order of the log; kernels with no "Used" line are left out."""
+    found: dict[str, Resources] = {}
+    entry = function = ""
+    stack = (0, 0, 0)
+    for line in log.splitlines():
+        if match := _ENTRY.search(line):
+            entry, stack = match[1], (0, 0, 0)
+        elif match := _PROPERTIES.search(line):
+            function = match[1]
+        elif match := _STACK.search(line):
+            # A function that was not inlined has such a line of its own.
+            if function in (entry, ""):
+                stack = (int(match[1]), int(match[2]), int(match[3]))
+        elif entry and (match := _REGISTERS.search(line)):
+            found[entry] = Resources(
+                registers=int(match[1]),
+                stack_bytes=stack[0],
+                spill_store_bytes=stack[1],
+                spill_load_bytes=stack[2],
+                static_shared_bytes=_first(_SHARED, line),
+                constant_bytes=sum(int(size) for size in _CONSTANT.findall(line)),
+                barriers=_first(_BARRIERS, line),
+            )
+            entry = ""
+    return found
+
+
+def without_times(log: str) -> str:
+    """`log` without ptxas's compile times, so that the same source gives the same log."""
+    return _TIME.sub("", log).strip()
+
+
+def to_json(resources: Resources) -> dict[str, int]:
+    return {field.name: getattr(resources, field.name) for field in fields(resources)}
+
+
+def _first(pattern: re.Pattern[str], line: str) -> int:
+    match = pattern.search(line)
+    return int(match[1]) if match else 0
+
+
+# SASS -----------------------------------------------------------------------------------------------------------
+
+
+def nvdisasm_path() -> Path | None:
+    """nvdisasm from the wheel, a toolkit that CUDA_PATH names, or PATH; None where there is none."""
+    folders = [
+        root / part / "bin"
+        for root in nvrtc.package_folders("nvidia")
+        for part in ("cu13", "cuda_nvdisasm", "cu12")
+    ]
+    folders += [Path(os.environ[name]) / "bin" for name in ("CUDA_PATH", "CUDA_HOME") if os.environ.get(name)]
+    for folder in folders:
+        if os.access(folder / "nvdisasm", os.X_OK):
+            return folder / "nvdisasm"
+    found = shutil.which("nvdisasm")
+    return Path(found) if found else None
+
+
+def sass(cubin: bytes) -> str:
+    """Disassemble `cubin`. Raises ToolchainMissing without nvdisasm, or with one too old for it."""
+    tool = nvdisasm_path()
+    if tool is None:
+        raise ToolchainMissing("nvdisasm is not found", "pip install 'tilegen[sass]'")
+    with tempfile.TemporaryDirectory(prefix="tilegen-") as folder:
+        path = Path(folder) / "kernel.cubin"
+        path.write_bytes(cubin)
+        done = subprocess.run([tool, "-c", path], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise ToolchainMissing(
+            f"{tool} cannot read the cubin: {done.stderr.strip()}",
+            "pip install --upgrade nvidia-cuda-nvdisasm, at least as new as NVRTC",
+        )
+    return done.stdout

@@ -1,14 +1,100 @@
-"""The installed NVRTC, reached through CuPy. Works with no GPU and no driver; imports CuPy on first use."""
+"""The installed NVRTC, reached through CuPy, and CUDA's device headers, of which it has none (cuda_fp16.h …).
+
+Works with no GPU and no driver; imports CuPy on first use.
+"""
 
 from __future__ import annotations
 
 import functools
+import importlib.util
+import os
+import re
 import struct
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+from tilegen.errors import INSTALL, ToolchainMissing
 from tilegen.target import DEFAULT_TARGET, Target, TargetError, target
-from tilegen.toolchain.errors import INSTALL, ToolchainMissing
+
+_MARK = "cuda_fp16.h"
+_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"]([^>"]+)[>"]', re.MULTILINE)
+# "could not open" and "cannot open" both occur, by the kind of include.
+_MISSING = re.compile(r'(?:could not|cannot) open source file "([^"]+)"')
+
+
+def searched_paths(nvrtc_major: int) -> tuple[Path, ...]:
+    """Every folder that is looked in, present or not, best first: headers of NVRTC's own version before others."""
+    folders: list[Path] = []
+    for root in package_folders("nvidia"):
+        wheel = (f"cu{nvrtc_major}",) if nvrtc_major >= 13 else ("cuda_runtime",)
+        folders += [root / part / "include" for part in wheel]
+    for root in package_folders("cupy"):
+        # Older CuPy brings some headers of its own, one folder a version.
+        folders += sorted(
+            (root / "_core" / "include" / "cupy" / "_cuda").glob(f"cuda-{nvrtc_major}*"), reverse=True
+        )
+    for variable in ("CUDA_PATH", "CUDA_HOME"):
+        if os.environ.get(variable):
+            folders.append(Path(os.environ[variable]) / "include")
+    folders.append(Path("/usr/local/cuda/include"))
+    return tuple(dict.fromkeys(folders))
+
+
+def include_paths(nvrtc_major: int) -> tuple[Path, ...]:
+    """The folder to give to NVRTC: the first of `searched_paths` with headers in it, or none.
+
+    One only, because headers of two CUDA versions include each other and do not mix.
+    """
+    for folder in searched_paths(nvrtc_major):
+        if (folder / _MARK).is_file():
+            return (folder,)
+    return ()
+
+
+def package_folders(name: str) -> tuple[Path, ...]:
+    """Folders of an installed package, which is not imported; several for a namespace package."""
+    try:
+        spec = importlib.util.find_spec(name)
+    except (ImportError, ValueError):
+        return ()
+    return tuple(Path(place) for place in (spec.submodule_search_locations or ())) if spec else ()
+
+
+def included_headers(source: str) -> tuple[str, ...]:
+    """The headers `source` names, in order, those under `#if` as well."""
+    return tuple(dict.fromkeys(_INCLUDE.findall(source)))
+
+
+def missing_header(log: str) -> str | None:
+    """The header that NVRTC could not open, by its log."""
+    match = _MISSING.search(log)
+    return match[1] if match else None
+
+
+def is_cuda_header(name: str) -> bool:
+    """Whether a CUDA package would bring `name`, as opposed to the host's C or C++ library."""
+    return (
+        re.match(r"(cuda|mma\.h|cooperative_groups|crt/|vector_|cu[A-Z]|nv/|math_constants)", name)
+        is not None
+    )
+
+
+def header_identity(source: str, folders: tuple[Path, ...]) -> tuple[str, ...]:
+    """Text that changes when the headers `source` includes do: for cache keys. Empty without includes.
+
+    A CUDA header changes only with its package, so path, size and time of those named directly do.
+    """
+    parts: list[str] = []
+    for header in included_headers(source):
+        for folder in folders:
+            try:
+                status = (folder / header).stat()
+            except OSError:
+                continue
+            parts.append(f"{folder / header}:{status.st_size}:{status.st_mtime_ns}")
+            break
+    return tuple(parts)
 
 
 @functools.cache
@@ -21,7 +107,7 @@ def _nvrtc() -> Any:
         ) from error
     try:
         nvrtc.getVersion()
-    except Exception as error:  # CuPy raises RuntimeError or its own types where the library is not found
+    except (RuntimeError, OSError) as error:
         raise ToolchainMissing(f"CuPy is installed, but NVRTC cannot be loaded: {error}", INSTALL) from error
     return nvrtc
 
@@ -85,13 +171,16 @@ def device_capability() -> tuple[int, int] | None:
 
         device = cupy.cuda.Device()
         number = str(device.compute_capability)
-    except Exception:  # absent drivers show as several types, and every one of them means: no GPU
+    except (
+        ImportError,
+        RuntimeError,
+    ):  # CuPy's own errors, where driver or GPU are absent, are RuntimeErrors
         return None
     return int(number[:-1]), int(number[-1])
 
 
 @dataclass(frozen=True, slots=True)
-class Program:
+class NvrtcOutput:
     """What one run of NVRTC left. On failure only `log` is set."""
 
     ok: bool
@@ -103,7 +192,7 @@ class Program:
 
 def compile_program(
     source: str, name: str, flags: tuple[str, ...], entries: tuple[str, ...], want_cubin: bool
-) -> Program:
+) -> NvrtcOutput:
     """Compile `source`; `entries` are C++ name expressions, which also instantiate the templates they name."""
     nvrtc = _nvrtc()
     program = nvrtc.createProgram(source, name, [], [])
@@ -113,8 +202,8 @@ def compile_program(
         try:
             nvrtc.compileProgram(program, list(flags))
         except nvrtc.NVRTCError:
-            return Program(ok=False, log=_text(nvrtc.getProgramLog(program)))
-        return Program(
+            return NvrtcOutput(ok=False, log=_text(nvrtc.getProgramLog(program)))
+        return NvrtcOutput(
             ok=True,
             log=_text(nvrtc.getProgramLog(program)),
             ptx=_text(nvrtc.getPTX(program)),

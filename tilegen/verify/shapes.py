@@ -1,14 +1,15 @@
-"""Awkward sizes for a program: what its tiles and vectors make awkward."""
+"""Awkward sizes and layouts for a program: what its tiles and vectors make awkward."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from math import prod
 
-from tilegen.algebra import Expr, Sym, evaluate, substitute, symbols
+from tilegen.algebra import Expr, Sym, evaluate, substitute, symbols, zero_divisor
 from tilegen.lang.check import call_problems
-from tilegen.lang.spec import Bounds, Kernel
+from tilegen.lang.spec import Bounds, Kernel, Role, Tensor
 from tilegen.program import Program
+from tilegen.run.layout import dense_strides, layout
 
 Sizes = dict[str, int]
 MOST_ELEMENTS = 40_000
@@ -77,8 +78,11 @@ def _prime_from(number: int) -> int:
 
 
 def total_elements(kernel: Kernel, sizes: Mapping[str, int]) -> int:
-    """Elements of all tensors together."""
-    return sum(prod(max(int(evaluate(e, sizes)), 0) for e in t.extents) for t in kernel.tensors)
+    """Elements of all tensors together. One whose extent divides by 0 has none: such sizes are refused anyway."""
+    return sum(
+        prod(0 if zero_divisor(e, sizes) else max(int(evaluate(e, sizes)), 0) for e in t.extents)
+        for t in kernel.tensors
+    )
 
 
 def _bounded(kernel: Kernel, wanted: Sizes, fixed: Mapping[str, int]) -> Sizes:
@@ -121,7 +125,10 @@ def _satisfy_bindings(kernel: Kernel, wanted: Sizes, fixed: Mapping[str, int]) -
     sizes = dict(wanted)
     for left, right in kernel.bindings:
         for target, other in ((right, left), (left, right)):
-            solved = _solve(target, evaluate(other, {**fixed, **sizes}), sizes, fixed)
+            known = {**fixed, **sizes}
+            if zero_divisor(target, known) or zero_divisor(other, known):
+                continue
+            solved = _solve(target, evaluate(other, known), sizes, fixed)
             if solved is not None:
                 sizes |= solved
                 break
@@ -143,3 +150,52 @@ def _solve(target: Expr, value: int, sizes: Sizes, fixed: Mapping[str, int]) -> 
         if factor and (value - rest) % factor == 0 and (value - rest) // factor >= 0:
             return {name: (value - rest) // factor}
     return None
+
+
+LAYOUTS = ("dense", "padded", "transposed", "negative", "broadcast")
+
+
+def strides_for(program: Program, sizes: dict[str, int], way: str) -> dict[str, tuple[int, ...]]:
+    """Strides in elements for every tensor with a `*` stride; those that the spec fixes are kept.
+
+    `broadcast` gives inputs the stride 0 along their first free axis; outputs stay dense.
+    """
+    return {
+        t.name: _strides(t, layout(t, sizes).extents, way)
+        for t in program.kernel.tensors
+        if any(s is None for s in t.strides)
+    }
+
+
+def _strides(tensor: Tensor, extents: tuple[int, ...], way: str) -> tuple[int, ...]:
+    free = [axis for axis, stride in enumerate(tensor.strides) if stride is None]
+    if len(free) < tensor.rank:
+        return _around_fixed(tensor, extents, free, way)
+    match way:
+        case "padded":
+            wide = [n + 3 if axis == tensor.rank - 1 else n + 1 for axis, n in enumerate(extents)]
+            return dense_strides(wide)
+        case "transposed":
+            return dense_strides(extents, tuple(reversed(range(tensor.rank))))
+        case "negative":
+            return tuple(-s for s in dense_strides(extents))
+        case "broadcast" if tensor.role is Role.IN:
+            dense = list(dense_strides(extents))
+            dense[free[0]] = 0
+            return tuple(dense)
+        case _:
+            return dense_strides(extents)
+
+
+def _around_fixed(tensor: Tensor, extents: tuple[int, ...], free: list[int], way: str) -> tuple[int, ...]:
+    """Free axes beside fixed ones, such as `strides(*, 1)`: dense in the tensor's order, wider, backwards or 0."""
+    strides = list(dense_strides(extents))
+    for axis in free:
+        match way:
+            case "padded":
+                strides[axis] += 3 * (len(free) - free.index(axis))
+            case "negative":
+                strides[axis] = -strides[axis]
+            case "broadcast" if tensor.role is Role.IN and axis == free[0]:
+                strides[axis] = 0
+    return tuple(strides)

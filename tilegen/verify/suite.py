@@ -25,8 +25,7 @@ from tilegen.verify.compare import compare
 from tilegen.verify.inputs import default_fill, make_inputs, scalar_values
 from tilegen.verify.movement import moves_of, run_moves
 from tilegen.verify.report import Case, CaseResult, Variation, Verdict
-from tilegen.verify.shapes import derived_sizes
-from tilegen.verify.strides import LAYOUTS, strides_for
+from tilegen.verify.shapes import LAYOUTS, derived_sizes, strides_for
 
 Where = Literal["sim", "gpu"]
 Shapes = Literal["spec", "all"]

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import click
 
-from tilegen.cli.options import output_options
+from tilegen.cli.arguments import find_specs, load_spec, output_options
 from tilegen.cli.screen import Screen
-from tilegen.cli.specs import find_specs, load_spec
 from tilegen.lang.diagnostics import Diagnostic, Severity, SpecError, to_json
 from tilegen.legal import schedule_problems
 from tilegen.target import DEFAULT_TARGET, target
 
 
-@click.command("check", short_help="Find every problem of specs.")
+@click.command("check")
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 @output_options
 def command(paths: tuple[str, ...], as_json: bool, no_color: bool) -> int:

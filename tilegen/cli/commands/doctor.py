@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import click
 
-from tilegen.cli.options import output_options
+from tilegen.cli.arguments import output_options
 from tilegen.cli.screen import Screen
 
 _COLOURS = {"ok": "32", "missing": "31", "absent": "33"}
 
 
-@click.command("doctor", short_help="Look at the environment.")
+@click.command("doctor")
 @output_options
 def command(as_json: bool, no_color: bool) -> int:
     """Look at everything tilegen can use: packages, NVRTC, headers, GPU, nvcc, cache.

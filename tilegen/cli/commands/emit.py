@@ -7,23 +7,24 @@ from pathlib import Path
 import click
 
 from tilegen.api.selection import find_family
-from tilegen.cli.options import (
+from tilegen.cli.arguments import (
     arch_option,
     define_option,
     integers,
     kernel_option,
+    load_spec,
+    load_spec_with,
     output_options,
     pairs,
     schedule_option,
     type_option,
 )
 from tilegen.cli.screen import Screen
-from tilegen.cli.specs import load_spec, load_spec_with
 from tilegen.emit import generate, requests, write
 from tilegen.target import Target
 
 
-@click.command("emit", short_help="Write kernels as CUDA C.")
+@click.command("emit")
 @click.argument("path", metavar="SPEC")
 @click.option(
     "-o",

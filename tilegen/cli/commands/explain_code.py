@@ -6,12 +6,12 @@ import re
 
 import click
 
-from tilegen.cli.options import output_options
+from tilegen.cli.arguments import output_options
 from tilegen.cli.screen import Screen
 from tilegen.lang.codes import CODES, explain, find
 
 
-@click.command("explain-code", short_help="Explain the code of a problem.")
+@click.command("explain-code")
 @click.argument("code", required=False, metavar="[CODE]")
 @output_options
 def command(code: str | None, as_json: bool, no_color: bool) -> int:

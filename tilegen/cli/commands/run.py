@@ -5,22 +5,22 @@ from __future__ import annotations
 import click
 
 from tilegen.api.selection import find_family, find_schedule, matching_kernels
-from tilegen.cli.options import (
+from tilegen.cli.arguments import (
     arch_option,
     kernel_option,
+    load_spec,
     output_options,
     pairs,
     schedule_option,
     type_option,
 )
+from tilegen.cli.commands.verify import verify_families
 from tilegen.cli.screen import Screen
-from tilegen.cli.specs import load_spec
-from tilegen.cli.verifying import verify_families
 from tilegen.lang.spec import Spec
 from tilegen.target import Target
 
 
-@click.command("run", short_help="Run a kernel.")
+@click.command("run")
 @click.argument("path", metavar="SPEC")
 @click.option(
     "-i", "--input", "inputs", multiple=True, metavar="a=a.npy", help="An input, as numpy.save writes it."

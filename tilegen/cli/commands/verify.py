@@ -1,20 +1,26 @@
-"""`tilegen verify`: all tests and expectations of specs, on every schedule and type."""
+"""x"""
 
 from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal, cast
 
 import click
 
 from tilegen.api.selection import find_family, find_schedule, matching_kernels
-from tilegen.cli.options import arch_option, output_options, pairs, type_option
+from tilegen.cli.arguments import arch_option, find_specs, load_spec, output_options, pairs, type_option
 from tilegen.cli.screen import Screen
-from tilegen.cli.specs import find_specs, load_spec
-from tilegen.cli.verifying import verify_families
 from tilegen.lang.diagnostics import Diagnostic, SpecError, to_json
-from tilegen.lang.spec import KernelFamily, Spec
+from tilegen.lang.spec import Kernel, KernelFamily, Spec
 from tilegen.target import Target
 
+if TYPE_CHECKING:
+    from tilegen.report.verification import VerifyReports
+    from tilegen.verify import CaseResult
 
-@click.command("verify", short_help="Run the tests and expectations of specs.")
+
+@click.command("verify")
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 @click.option(
     "--on", type=click.Choice(["sim", "gpu"]), default="sim", show_default=True, help="Where to run."
@@ -97,3 +103,59 @@ def _families(
         if kernel in (None, family.name) and named <= known:
             found.append(family)
     return found
+
+
+def verify_families(
+    screen: Screen,
+    kernels: Sequence[tuple[KernelFamily, Kernel]],
+    *,
+    on: str,
+    schedules: Sequence[str] | None,
+    shapes: str,
+    target: Target | None,
+) -> VerifyReports:
+    """Verify kernels one after another. Raises ToolchainMissing where there is no compiler, or no GPU for `gpu`."""
+    from tilegen.report.verification import with_metrics
+    from tilegen.toolchain import default_target
+    from tilegen.verify import verify_kernel
+
+    if on == "gpu":
+        from tilegen.run.launch import gpu
+
+        gpu()
+    machine = target or default_target()
+    progress = _Progress(screen)
+    reports = tuple(
+        verify_kernel(
+            family,
+            kernel,
+            schedules=schedules,
+            where=cast(Literal["sim", "gpu"], on),
+            target=machine,
+            shapes=cast(Literal["spec", "all"], shapes),
+            progress=progress.step,
+        )
+        for family, kernel in kernels
+    )
+    result = with_metrics(reports, {family.name: family for family, _ in kernels}, machine)
+    progress.end()
+    return result
+
+
+class _Progress:
+    """One line on a terminal that says which case was run last; nothing anywhere else."""
+
+    def __init__(self, screen: Screen) -> None:
+        self._shown = screen.progress
+        self._done = 0
+
+    def step(self, result: CaseResult) -> None:
+        self._done += 1
+        if self._shown:
+            sys.stderr.write(f"\r\x1b[K{self._done} cases, {str(result.case)[:90]}")
+            sys.stderr.flush()
+
+    def end(self) -> None:
+        if self._shown and self._done:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()

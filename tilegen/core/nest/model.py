@@ -7,11 +7,12 @@ that values of the spec's trees can be computed after axes were shifted or merge
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Generic, TypeVar
 
 from tilegen.algebra import Expr
 from tilegen.dtypes import DType, ElementType
+from tilegen.frozen import dataclass
 from tilegen.lang.spec import Assign, Boundary, Kernel, Read, Reduce, Value
 
 T = TypeVar("T")

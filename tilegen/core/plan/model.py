@@ -15,7 +15,6 @@ It holds no C: names and types of variables are the renderer's. It is not a sche
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from math import prod
 
 from tilegen.algebra import ZERO, Expr, product, sym, xor
@@ -24,6 +23,7 @@ from tilegen.core.nest.model import Access, Nest, Store
 from tilegen.core.plan.sector_row import SectorRow
 from tilegen.core.schedule.model import Schedule
 from tilegen.dtypes import DType
+from tilegen.frozen import dataclass
 from tilegen.target import Target
 
 

@@ -7,9 +7,10 @@ read back as the same value.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import prod
 
+from tilegen.frozen import dataclass
 from tilegen.lang.source import Span
 from tilegen.lang.spec import Bounds, Hint, IndexType, Memory, Placement
 

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from tilegen.algebra import Expr, sym
 from tilegen.core.nest.model import Access, Store
@@ -16,6 +15,7 @@ from tilegen.core.plan.text import width_lines
 from tilegen.dtypes import DType
 from tilegen.families.histogram.bins import ElementWalk
 from tilegen.families.histogram.nest import Histogram, Match
+from tilegen.frozen import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from tilegen.core.nest.model import Access, Store
 from tilegen.core.nest.text import access_text, value_text
 from tilegen.core.plan.model import Phase, Sweep
 from tilegen.core.plan.text import sweep_lines, width_lines
 from tilegen.families.rows.passes import Pass
+from tilegen.frozen import dataclass
 from tilegen.lang.spec import Reduce
 
 

@@ -11,7 +11,6 @@ A tile is `tile` points of the scanned axis; a thread has `steps` items of `widt
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import Enum
 
 from tilegen.algebra import ZERO, Expr
@@ -20,6 +19,7 @@ from tilegen.core.nest.model import Access, Store
 from tilegen.core.nest.text import access_text, value_text
 from tilegen.core.plan.model import Phase
 from tilegen.dtypes import DType
+from tilegen.frozen import dataclass
 from tilegen.lang.spec import Read, Reduce, Reduction, Value
 
 WARP = 32

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from tilegen.lang.diagnostics import Diagnostic
 from tilegen.lang.parse.machine import Machine
-from tilegen.lang.parse.mistakes import brackets, missing, operators, words
+from tilegen.lang.parse.mistakes import missing, words
 from tilegen.lang.parse.mistakes.place import Place
 
 
@@ -23,19 +23,19 @@ def explain(machine: Machine) -> Diagnostic:
 
 
 _RULES: tuple[Callable[[Place], Diagnostic | None], ...] = (
-    brackets.missing_block_end,
-    brackets.bracket_mismatch,
-    brackets.unclosed_bracket,
-    operators.chained_comparison,
-    operators.assignment_or_comparison,
-    operators.second_index,
-    operators.slice_index,
-    operators.conditional_expression,
-    operators.python_range,
+    missing.missing_block_end,
+    missing.bracket_mismatch,
+    missing.unclosed_bracket,
+    words.chained_comparison,
+    words.assignment_or_comparison,
+    words.second_index,
+    words.slice_index,
+    words.conditional_expression,
+    words.python_range,
     words.unknown_statement,
     words.unknown_top,
     words.unknown_directive,
-    operators.range_in_target,
+    words.range_in_target,
     missing.missing_comma,
     missing.missing_colon,
     words.unknown_clause,
