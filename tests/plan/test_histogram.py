@@ -238,3 +238,14 @@ def test_fewer_threads_than_elements_after_the_last_vector(threads: int, vector:
     for n in (vector - 1, 2 * vector - 1, 777):
         x = keys(n, 0, 255, np.uint8)
         np.testing.assert_array_equal(run(program, {"x": x}, {"N": n}), np.bincount(x, minlength=256), str(n))
+
+
+@pytest.mark.parametrize("bins", ["1..1", "0..0", "2..1"])
+def test_no_bins_at_all(bins: str) -> None:
+    text = (
+        "kernel k(N) { in x: i32[N]; out z: i32[4]; "
+        f"z[3 * b] = sum[k](where(x[k] == b, -3, 0)) + 3 for b in {bins} }}"
+    )
+    left = np.full(4, 7, np.int32)
+    tilegen.loads(text).kernel()(np.arange(5, dtype=np.int32), out=left)
+    assert left.tolist() == [7, 7, 7, 7]

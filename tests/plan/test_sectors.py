@@ -292,3 +292,15 @@ def test_auto_is_never_refused(dtype: str, layout: str) -> None:
                 if row is not None and sizes is not None:
                     known = program.plans[0].tile(row.along).extent.constant or sizes[row.along.upper()]
                     assert row.axes[-1][1] < known, "no row goes on in another tile"
+
+
+@pytest.mark.parametrize("dtype", ["u8", "f32", "f64"])
+def test_auto_writes_no_whole_sectors_of_what_it_reads(dtype: str) -> None:
+    """Elements beyond a tile belong to other blocks, which write them meanwhile."""
+    text = (
+        f"kernel k(M) {{ inout x: {dtype}[M + 7, M + 1]; in z: u64[M + 7, M + 1]; "
+        "x[i + 3, j + 1] = where(z[j, i] < 10, x[i + 3, j + 1], 1) for i in 0..M, j in 0..M }"
+    )
+    kernel = check(parse(source_from_text(text))).kernels[0].kernels[0]
+    for sizes in (None, {"M": 5}, {"M": 1501}):
+        assert build(kernel, None, TARGET, sizes=sizes).source

@@ -184,3 +184,16 @@ def test_names_of_the_user(name: str, right: Right) -> None:
     right(text, {name: 50})
     text = f"kernel k(N) {{ in x: f32[N]; out y: f32[N]; y[{name}] = sum[k in 0..={name}](x[k]) }}"
     right(text, {"N": 50})
+
+
+@pytest.mark.parametrize("rows", [1, 3, 4, 5, 31, 33])
+@pytest.mark.parametrize("dtype", ["i8", "i16", "f32", "f64"])
+def test_items_that_hold_more_columns_than_there_are(rows: int, dtype: str, right: Right) -> None:
+    """Down columns of a short axis of constant extent: an item of 16 bytes may reach past it."""
+    text = f"""kernel k(K) {{
+        in  x: {dtype}[{rows}, {rows}, K + 1] pitch 33
+        out y: {dtype}[K, {rows}]
+        y[l, {rows} - 1 - i] = max[k in 0..l + 1](x[i, i, k])
+    }}"""
+    for length in (1, 40, 256):
+        right(text, {"K": length}, fitted=True)

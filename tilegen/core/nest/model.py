@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Generic, TypeVar
 
-from tilegen.algebra import Expr
+from tilegen.algebra import ONE, Expr
 from tilegen.dtypes import DType, ElementType
 from tilegen.frozen import dataclass
 from tilegen.lang.spec import Assign, Boundary, Kernel, Read, Reduce, Value
@@ -118,6 +118,11 @@ class Nest:
         if axis not in self.reduced:
             return -1
         return next((n for n, row in enumerate(self.rows) if axis in row), 0)
+
+    def divisor(self, axis: str) -> Expr:
+        """The extent of an axis where numbers are divided by it: of an empty one nothing is, but code is printed."""
+        extent = self.axis(axis).extent
+        return ONE if extent.constant == 0 else extent
 
     def pointer(self, name: str) -> Pointer:
         return next(p for p in self.pointers if p.name == name)

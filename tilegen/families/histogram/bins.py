@@ -11,7 +11,6 @@ from tilegen.core.nest.model import Access, Nest
 from tilegen.core.nest.value_range import value_range
 from tilegen.core.schedule.model import Schedule
 from tilegen.families.histogram.nest import Histogram, Match, element_accesses
-from tilegen.families.rows.axes import base_of_digit
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +27,7 @@ class ElementWalk:
         """Of each axis at a position along the walk."""
         found = {}
         for axis in self.axes[:-1]:
-            extent = base_of_digit(nest, axis)
+            extent = nest.divisor(axis)
             found[axis], position = position % extent, position // extent
         return found | ({self.axes[-1]: position} if self.axes else {})
 

@@ -116,7 +116,7 @@ class CountScope:
         """Coordinates of `axes`, slowest first, from their joint number."""
         found = []
         for position, axis in enumerate(reversed(axes)):
-            extent = self.scope.nest.axis(axis).extent
+            extent = self.scope.nest.divisor(axis)
             value = number % extent if position < len(axes) - 1 else number
             found += self._defined(axis, value)
             number = number // extent

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 
-from tilegen.algebra import ONE, Expr, product
+from tilegen.algebra import Expr, product
 from tilegen.core.nest.affine import memory_order
 from tilegen.core.nest.model import Access, Nest
 from tilegen.core.schedule.model import Schedule
@@ -94,9 +94,3 @@ def row_count(nest: Nest) -> Expr:
 def row_length(nest: Nest, row: int) -> Expr:
     """Points of a row."""
     return product(nest.axis(axis).extent for axis in nest.rows[row])
-
-
-def base_of_digit(nest: Nest, axis: str) -> Expr:
-    """The extent of an axis as a divisor: where there is nothing along it, nothing is divided, but it is printed."""
-    extent = nest.axis(axis).extent
-    return ONE if extent.constant == 0 else extent

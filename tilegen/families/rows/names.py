@@ -37,7 +37,6 @@ from tilegen.cuda.tree import (
 )
 from tilegen.cuda.types import ElementTypes
 from tilegen.families.rows.axes import (
-    base_of_digit,
     parallel_order,
     row_count,
     row_length,
@@ -170,7 +169,7 @@ class RowScope:
         """The coordinates of axes, fastest first, from their joint number."""
         found = []
         for n, axis in enumerate(order):
-            extent = base_of_digit(self.nest, axis)
+            extent = self.nest.divisor(axis)
             value = joint % extent if n < len(order) - 1 else joint
             found.append(optional(self.scope.axis(axis), self.scope.index(value)))
             joint = joint // extent

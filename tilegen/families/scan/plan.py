@@ -145,6 +145,8 @@ def _plan(nest: Nest, schedule: Schedule, target: Target, name: str, carry: Carr
 def _tiles(nest: Nest, schedule: Schedule, spread: Spread, carry: Carry) -> Iterator[TileAxis]:
     for axis in nest.axes:
         tile, known = schedule.tile_of(axis.name), axis.extent.constant
+        if axis.name == spread.across:
+            tile = spread.beside * spread.width  # threads have whole items, whatever there is of the axis
         ragged = tile > 1 and not (known is not None and known % tile == 0)
         count = ceil_div(axis.extent, tile)
         if axis.name == spread.axis and carry is Carry.WALK:

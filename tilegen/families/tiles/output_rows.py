@@ -50,6 +50,8 @@ def output_row(nest: Nest, tensor: str) -> OutputRow | str:
     dtype = nest.pointer(access.pointer).dtype
     if access.member is not None or not isinstance(dtype, DType) or SECTOR_BYTES % dtype.size:
         return "its elements are structs, and a sector may hold a part of one"
+    if any(other.pointer == access.pointer for other in nest.load_accesses()):
+        return "it is read too, and beyond the tile other blocks write it meanwhile"
     axes: list[tuple[str, int | None]] = []
     points = ONE
     for axis in memory_order(nest, access):

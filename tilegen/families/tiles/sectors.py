@@ -49,9 +49,6 @@ def _refused(nest: Nest, schedule: Schedule, tiles: tuple[TileAxis, ...], row: R
         return Refusal("nothing is staged", "stage what is read across them")
     if not any(t.tile > 1 for t in tiles if t.axis not in dict(row.axes)):
         return Refusal("the tile has one row of it")
-    written = nest.stores[0].access.pointer
-    if any(access.pointer == written for access in nest.load_accesses()):
-        return Refusal("it is read too, and beyond the tile other blocks write it meanwhile")
     for access in nest.load_accesses():
         tensor, tile = nest.pointer(access.pointer).tensor, {t.axis: t.tile for t in tiles}
         width = schedule.width_of(tensor) if schedule.stage_of(tensor) is not None else 1
