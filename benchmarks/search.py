@@ -28,18 +28,14 @@ from speed_rows import ROWS, Row
 from tilegen.algebra import evaluate
 from tilegen.core.nest import Nest
 from tilegen.core.nest.affine import memory_order
-from tilegen.core.nest.merge import simplified_nest
-from tilegen.core.schedule.choosing import short_sizes, with_cache_hints
+from tilegen.core.schedule.directives import schedule_lines
 from tilegen.core.schedule.model import Placement, Schedule, Stage
-from tilegen.families.tiles.candidates import auto_schedule
-from tilegen.families.tiles.plan import plan_map
 from tilegen.families.tiles.shapes import packed_tiles, tile_cost
 from tilegen.lang.check import check
 from tilegen.lang.diagnostics import SpecError
 from tilegen.lang.parse import parse, source_from_text
-from tilegen.lang.spec import Bounds, Hint
-from tilegen.program import Program
-from tilegen.render import render
+from tilegen.lang.spec import Bounds, Hint, Kernel
+from tilegen.program import build
 from tilegen.target import Target, target
 from tilegen.toolchain import CompileError, compile_source
 
@@ -65,21 +61,14 @@ _THREADS = (128, 256, 512)
 _AREAS = (1 << 12, 1 << 13, 1 << 14, 1 << 15, 1 << 16)  # bytes of a tile
 
 
-def nest_of(row: Row) -> Nest:
-    """The nest that a call of the row's sizes gets: short sizes are constants."""
-    kernel = check(parse(source_from_text(row.spec))).kernels[0].kernels[0]
-    return simplified_nest(kernel, short_sizes(kernel, row.sizes), frozenset())
+def kernel_of_row(row: Row) -> Kernel:
+    return check(parse(source_from_text(row.spec))).kernels[0].kernels[0]
 
 
 def device_target() -> Target:
     import cupy
 
     return target("sm_" + cupy.cuda.Device(0).compute_capability)
-
-
-def program_of(nest: Nest, schedule: Schedule, architecture: Target) -> Program:
-    plan = plan_map(nest, schedule, architecture, "search_auto")
-    return Program(nest.kernel, schedule, architecture, (plan,), render((plan,), "search"))
 
 
 # Which schedules
@@ -164,9 +153,9 @@ def neighbours(nest: Nest, best: Schedule) -> Iterator[Schedule]:
 def compiled(job: tuple[Row, Schedule, str]) -> bool:
     """Compile one in a process of its own, into the disk cache; False where it cannot be honoured."""
     row, schedule, name = job
-    architecture, nest = target(name), nest_of(row)
+    architecture = target(name)
     try:
-        program = program_of(nest, schedule, architecture)
+        program = build(kernel_of_row(row), schedule, architecture, name="search")
         shape = program.shape(row.sizes, {}, {p.name: 1 << 20 for p in program.nest.pointers})
         if shape is None or shape.plan != 0:
             return False
@@ -183,10 +172,9 @@ class Search:
         self, row: Row, architecture: Target, pool: ProcessPoolExecutor, tiles: int, most: int
     ) -> None:
         self.row, self.target, self.pool = row, architecture, pool
-        self.nest = nest_of(row)
-        sizes = {**self.nest.constants, **row.sizes}
-        chosen = auto_schedule(self.nest, architecture, sizes)
-        self.auto = with_cache_hints(chosen, self.nest, architecture, sizes)
+        self.kernel = kernel_of_row(row)
+        chosen = build(self.kernel, None, architecture, sizes=row.sizes)
+        self.auto, self.nest = chosen.schedule, chosen.plans[0].nest
         combined = islice(combinations(row, self.nest, self.auto, tiles), most)
         self.first = self.compile([self.auto, *combined])
         self.tried = 0
@@ -204,7 +192,7 @@ class Search:
         for part in (good[n : n + 24] for n in range(0, len(good), 24)):
             work: dict[str, Any] = {"copy": copy_of(self.data)}
             for number, schedule in enumerate(part):
-                run = kernel_of(program_of(self.nest, schedule, self.target), self.data).run
+                run = kernel_of(build(self.kernel, schedule, self.target, name="search"), self.data).run
                 if self.data.right(run):
                     work[str(number)] = run
             if self.row.graph:
@@ -217,7 +205,7 @@ class Search:
     def best(self, samples: int) -> dict[str, Any]:
         from speed_work import data_of
 
-        self.data = data_of(self.row, self.nest.kernel)
+        self.data = data_of(self.row, self.kernel)
         shares = self.shares(self.first, samples)
         leader = max(shares, key=lambda s: shares[s])
         shares |= self.shares(self.compile(neighbours(self.nest, leader)), samples)
@@ -236,9 +224,8 @@ class Search:
 
 
 def worded(schedule: Schedule) -> str:
-    """The schedule in the language's words; a bare number of threads, which the language does not have, in brackets."""
-    threads = f" ({schedule.thread_count} threads)" if schedule.thread_count else ""
-    return schedule.describe() + threads
+    """The schedule in the language's words."""
+    return schedule_lines([schedule])[0]
 
 
 def table(results: Sequence[dict[str, Any]]) -> str:
