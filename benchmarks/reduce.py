@@ -32,6 +32,7 @@ from speed_work import LEAST_COPIES, TARGET, loaded, summary, timed
 
 import tilegen
 from tilegen.algebra import evaluate
+from tilegen.core.schedule.directives import schedule_lines
 from tilegen.lang.check import check
 from tilegen.lang.parse import parse, source_from_text
 from tilegen.lang.spec import Kernel, Role
@@ -171,7 +172,7 @@ def measure(
     total = sum(a.numel() * a.element_size() for a in copies[0].values())
     result: dict[str, Any] = {
         "row": row.name,
-        "schedule": program.schedule.describe(),
+        "schedule": "; ".join(schedule_lines(program.schedules)),
         "right": right(row, kernel, copies[0], run),
         "registers": resources.registers,
         "spills": resources.spill_load_bytes,

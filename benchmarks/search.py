@@ -29,6 +29,7 @@ from tilegen.algebra import evaluate
 from tilegen.core.nest import Nest
 from tilegen.core.nest.affine import memory_order
 from tilegen.core.nest.merge import simplified_nest
+from tilegen.core.schedule.directives import schedule_lines
 from tilegen.core.schedule.known_sizes import short_sizes, with_cache_hints
 from tilegen.core.schedule.model import Placement, Schedule, Stage
 from tilegen.families.tiles.candidates import auto_schedule
@@ -238,7 +239,7 @@ class Search:
 def worded(schedule: Schedule) -> str:
     """The schedule in the language's words; a bare number of threads, which the language does not have, in brackets."""
     threads = f" ({schedule.thread_count} threads)" if schedule.thread_count else ""
-    return schedule.describe() + threads
+    return "; ".join(schedule_lines([schedule])) + threads
 
 
 def table(results: Sequence[dict[str, Any]]) -> str:

@@ -40,6 +40,7 @@ from speed_work import (
 )
 
 import tilegen
+from tilegen.core.schedule.directives import schedule_lines
 from tilegen.families.tiles.candidates import expected_share
 from tilegen.program import build
 
@@ -57,7 +58,7 @@ def measure(
     plan = program.plans[launch.shape.plan]
     result: dict[str, Any] = {
         "row": row.name,
-        "schedule": program.schedule.describe(),
+        "schedule": "; ".join(schedule_lines(program.schedules)),
         "right": data.right(launch.run),
         "registers": launch.resources.registers,
         "spills": launch.resources.spill_load_bytes,
