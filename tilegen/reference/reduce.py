@@ -15,7 +15,7 @@ from tilegen.lang.spec import Reduce, Reduction
 from tilegen.numpy_types import Array
 from tilegen.reference.errors import EmptyReductionError
 from tilegen.reference.frame import Frame
-from tilegen.reference.number import Number, exact
+from tilegen.reference.number import Number, exact, unless_wrapped
 from tilegen.reference.reductions import (
     UFUNCS,
     Depth,
@@ -153,7 +153,7 @@ def _running(
     spreading = np.maximum if op in (Reduction.MAX, Reduction.MIN) else np.add
     spread = _pick(spreading.accumulate(error, axis=0), zero, terms)
     if not is_sum:
-        return Number(picked, exact(spread))
+        return Number(picked, unless_wrapped(picked, exact(spread)))
     magnitude = _pick(np.add.accumulate(np.abs(flat), axis=0), zero, terms)
     whole = bool((flat == np.rint(flat)).all())
     spread = sum_spread(magnitude, spread, terms, node.dtype, depth, whole)

@@ -14,7 +14,7 @@ import numpy as np
 from tilegen.dtypes import DType, Kind
 from tilegen.lang.spec import Reduction
 from tilegen.numpy_types import Array, numpy_dtype
-from tilegen.reference.number import Number, bounded, exact, format_of, round_to
+from tilegen.reference.number import Number, bounded, exact, format_of, round_to, unless_wrapped
 from tilegen.reference.products import Segments
 
 # Roundings that a term of a sum of n terms goes through, elementwise over n.
@@ -191,7 +191,7 @@ class _Fold:
         if not self._track:
             return Number(total)
         if self._op is not Reduction.PROD:
-            return Number(total, exact(self._error))
+            return Number(total, unless_wrapped(total, exact(self._error)))
         if self._dtype.is_integer:
             return Number(total, exact(np.where(self._worse > self._plain, np.inf, 0.0)))
         # |Π (v + δ) − Π v| ≤ Π (|v| + e) − Π |v|.
