@@ -334,3 +334,23 @@ def test_store_on_the_verge_of_overflow(load: Load) -> None:
         True,
         False,
     ]
+
+
+@pytest.mark.parametrize("scan", [False, True])
+@pytest.mark.parametrize("op", ["sum", "mean"])
+def test_a_sum_overflows_where_the_type_does(load: Load, op: str, scan: bool) -> None:
+    """A mean too: its sum comes first. With both signs it may, in some order."""
+    where, result = ("[k in 0..=j]", "R, C") if scan else ("[k]", "R")
+    at = "i, j" if scan else "i"
+    text = f"kernel s(R, C) {{ in x: f32[R, C]; out y: f32[{result}]; y[{at}] = {op}{where}(x[i, k]) }}"
+    x = np.array([[3e38, 3e38], [3e38, -3e38], [1e38, 1e38], [-3e38, -2e38], [np.inf, -1], [2.0, -3.0]], F)
+    want = one(load(text), {"R": 6, "C": 2}, {"x": x})
+    value, tolerance = (a[:, -1] if scan else a for a in (want.value, want.tolerance))
+    with np.errstate(all="ignore"):
+        device = x.sum(1, dtype=F) if op == "sum" else x.mean(1, dtype=F)
+    assert np.isposinf(value[[0, 4]]).all() and np.isneginf(value[3])
+    assert np.isinf(tolerance).tolist() == [False, True, False, False, False, False]
+    assert agrees(device, Expected(value, tolerance, np.ones(6, bool), False), F32).all()
+    assert not agrees(
+        np.array([3e38, 0, 3e38, -2.5e38, 5, 9], F), Expected(value, tolerance, np.ones(6, bool), False), F32
+    )[[0, 2, 3, 4, 5]].any()
