@@ -79,15 +79,16 @@ class Program:
         sizes: Mapping[str, int],
         strides: Mapping[str, int],
         pointers: Mapping[str, int],
-        scalars: Mapping[str, int] | None = None,
+        scalars: Mapping[str, int | float | complex] | None = None,
     ) -> LaunchShape | None:
         """The variant to launch: what the C launcher would choose.
 
         `sizes`: every size (compile-time ones too); `strides`: those taken from arrays, by parameter name, in elements;
-        `pointers`: addresses by pointer name; `scalars`: integer scalars that indices may use. None where there is
-        nothing to compute. Raises LaunchRefused.
+        `pointers`: addresses by pointer name; `scalars`: scalar parameters (indices may use integers). None where there
+        is nothing to compute. Raises LaunchRefused.
         """
-        values = {**self.nest.constants, **sizes, **strides, **(scalars or {})}
+        integers = {name: number for name, number in (scalars or {}).items() if isinstance(number, int)}
+        values = {**self.nest.constants, **sizes, **strides, **integers}
         if any(evaluate(a.extent, values) <= 0 for a in self.nest.parallel):
             return None
         for pointer in self.nest.pointers:

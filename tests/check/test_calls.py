@@ -65,6 +65,59 @@ def test_problems_of_a_call(kernel: Check, text: str, sizes: dict[str, int], cod
     assert [p.code for p in call_problems(kernel(text), sizes)] == codes
 
 
+GUARD = "kernel g(N, s: {type}) {{ in x: f32[N]; out y: f32[N]; y[i] = where({condition}, x[{index}], 0.0) }}"
+
+
+@pytest.mark.parametrize(
+    ("type_", "condition", "index", "sizes", "codes"),
+    [
+        ("i32", "i >= s", "i - s", {"N": 9, "s": 5}, []),
+        ("i32", "i >= s", "i - s", {"N": 9, "s": -1}, ["TG0324"]),
+        ("u8", "i + s < N", "i + s", {"N": 9, "s": 5}, []),
+        ("i64", "i >= s", "i - s", {"N": 9, "s": 5}, []),
+        # In f32, 2 ** 24 + 1 is 2 ** 24.
+        ("i32", "f32(i) >= f32(s)", "i - s", {"N": 2**24 + 2, "s": 2**24 + 1}, ["TG0324"]),
+        # In i8, -128 - 1 is 127.
+        ("i8", "s - 1 > 100", "i + s", {"N": 300, "s": -128}, ["TG0324"]),
+        # An i64 may wrap.
+        ("i64", "s - i > 0", "s", {"N": 9, "s": -(2**63) + 1}, ["TG0324"]),
+        # A product of an axis and a scalar may wrap, a difference of what is small may not.
+        ("i32", "i - s >= 0", "i - s", {"N": 9, "s": 5}, []),
+        ("i32", "i * s >= 0", "i * s", {"N": 9, "s": -1}, ["TG0324"]),
+    ],
+)
+def test_conditions_on_scalars_guard(
+    kernel: Check, type_: str, condition: str, index: str, sizes: dict[str, int], codes: list[str]
+) -> None:
+    text = GUARD.format(type=type_, condition=condition, index=index)
+    assert [p.code for p in call_problems(kernel(text), sizes)] == codes
+
+
+WIDE = "kernel w(N, M, s: i64 = 0) {{ in x: f32[N] boundary wrap; out y: f32[N]; {} }}"
+
+
+@pytest.mark.parametrize(
+    ("body", "sizes", "fits"),
+    [
+        ("y[i] = x[M * i]", {"N": 3, "M": 2**61}, True),
+        ("y[i] = x[M * i]", {"N": 3, "M": 2**62}, False),
+        ("y[i] = x[M * i]", {"N": 0, "M": 2**62}, True),
+        ("y[i] = x[M * i - M * i]", {"N": 3, "M": 2**62}, True),
+        ("y[i] = x[4 * (M * i // 4)]", {"N": 3, "M": 2**62}, False),
+        ("y[i] = x[minimum(M * i, 7)]", {"N": 3, "M": 2**62}, False),
+        ("y[i] = x[i] + f32(M * i)", {"N": 3, "M": 2**62}, False),
+        ("y[i] = where(x[i] > 0, x[i], f32(M + i))", {"N": 3, "M": 2**63 - 1}, False),
+        ("y[i] = x[i + s]", {"N": 3, "M": 1, "s": 2**63 - 1}, False),
+        ("y[i] = x[i + s]", {"N": 3, "M": 1, "s": 2**62}, True),
+        ("y[i] = sum[k in 0..3](x[M * k])", {"N": 3, "M": 2**62}, False),
+        ("y[i] = sum[k in 0..0](x[M * k + M])", {"N": 3, "M": 2**62}, True),
+        ("y[i] = sum[k in 3..=i](x[M * k])", {"N": 3, "M": 2**61}, True),
+    ],
+)
+def test_an_index_beyond_64_bits(kernel: Check, body: str, sizes: dict[str, int], fits: bool) -> None:
+    assert [p.code for p in call_problems(kernel(WIDE.format(body)), sizes)] == ([] if fits else ["TG0327"])
+
+
 def test_a_bound_names_index_and_extent(kernel: Check) -> None:
     (problem,) = call_problems(kernel(SHIFT), {"N": 5, "s": 2})
     assert problem.message == "the index i + s of `x` reaches 6, and axis 0 has the extent 5"

@@ -14,7 +14,7 @@ from tilegen.lang.source import Source
 
 FOLDER = Path(__file__).parent / "errors"
 # Codes of calls (test_calls.py); a `.tile` file alone cannot have them.
-OF_CALLS = {f"TG032{n}" for n in range(7)}
+OF_CALLS = {f"TG032{n}" for n in range(8)}
 
 
 @pytest.mark.parametrize("path", sorted(FOLDER.glob("*.tile")), ids=lambda p: p.stem)

@@ -23,9 +23,9 @@ from tilegen.dtypes import (
     U8,
     DType,
 )
-from tilegen.lang.spec import BinaryOp
+from tilegen.lang.spec import BinaryOp, UnaryOp
 from tilegen.numpy_types import numpy_dtype
-from tilegen.reference.arithmetic import binary, convert
+from tilegen.reference.arithmetic import binary, convert, unary
 from tilegen.reference.number import FORMATS, Number, format_of, round_to, spacing
 
 
@@ -94,11 +94,26 @@ def test_overflow_on_rounding() -> None:
 def test_float_to_integer_truncates() -> None:
     x = Number(np.array([1.9, -1.9, 300.0, np.nan]))
     small = convert(x, F64, I8, track=True)
-    assert small.value.tolist() == [1, -1, 127, 0]
-    assert small.error is not None
-    np.testing.assert_array_equal(small.error, [0, 0, np.inf, np.inf])
+    assert small.value.tolist() == [1, -1, 127, 0] and small.error is None
     near = convert(Number(np.array([2.0, 2.5]), np.array([1e-6, 1e-6])), F32, I32, track=True)
     assert near.value.tolist() == [2, 2] and near.error is not None and near.error.tolist() == [1, 0]
+
+
+def test_beyond_the_limits_an_error_counts_as_far_as_they_reach() -> None:
+    x = Number(np.array([126.5, 1e9, np.nan, np.inf]), np.array([3.0, 1e8, 1.0, 0.0]))
+    limited = convert(x, F64, I8, track=True)
+    assert limited.value.tolist() == [126, 127, 0, 127]
+    assert limited.error is not None and limited.error.tolist() == [3, 0, np.inf, 0]
+
+
+def test_no_bound_where_a_device_may_have_wrapped() -> None:
+    near, one = Number(np.array([126, 5], np.int8), np.array([1.0, 1.0])), Number(np.array([1, 1], np.int8))
+    error = binary(BinaryOp.ADD, near, one, I8, track=True).error
+    assert error is not None and error.tolist() == [np.inf, 1]
+    error = unary(UnaryOp.NEGATE, Number(np.array([-127, 5], np.int8), np.array([1.0, 1.0]))).error
+    assert error is not None and error.tolist() == [np.inf, 1]
+    error = convert(Number(np.array([254, 9]), np.array([2.0, 2.0])), I64, U8, track=True).error
+    assert error is not None and error.tolist() == [np.inf, 2]
 
 
 def test_integers_wrap_and_any_number_is_true() -> None:

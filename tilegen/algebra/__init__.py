@@ -27,7 +27,7 @@ from tilegen.algebra.expression import (
     symbols,
     xor,
 )
-from tilegen.algebra.ranges import ANY, NON_NEGATIVE, Range, bounds
+from tilegen.algebra.ranges import ANY, NON_NEGATIVE, Range, bounds, size_bound
 from tilegen.algebra.simplify import divisions, linear_parts, simplify
 from tilegen.algebra.values import apply, as_function, evaluate, substitute, zero_divisor
 
@@ -58,6 +58,7 @@ __all__ = [
     "mod",
     "product",
     "simplify",
+    "size_bound",
     "substitute",
     "sym",
     "symbols",

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tilegen.algebra.expression import Atom, Expr, Op, Sym
+from tilegen.algebra.expression import Apply, Atom, Expr, Op, Sym
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +31,22 @@ def bounds(value: Expr, ranges: Mapping[str, Range]) -> Range:
             term = _multiply(term, _atom_bounds(atom, ranges))
         low, high = low + term.low, high + term.high
     return Range(low, high)
+
+
+def size_bound(value: Expr, ranges: Mapping[str, Range]) -> float:
+    """A bound on the size of every part of `value`: a sum of some terms, a product of some factors, what is divided or
+    compared in it. Infinite where a symbol has no bound."""
+    total: float = 0
+    inside: float = 0
+    for monomial, coefficient in value.terms:
+        size: float = abs(coefficient)
+        for atom in monomial:
+            limits = _atom_bounds(atom, ranges)
+            size *= max(abs(limits.low), abs(limits.high), 1)
+            if isinstance(atom, Apply):
+                inside = max(inside, size_bound(atom.left, ranges), size_bound(atom.right, ranges))
+        total += size
+    return max(total, inside)
 
 
 def _multiply(a: Range, b: Range) -> Range:

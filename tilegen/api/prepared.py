@@ -55,7 +55,7 @@ def launch(program: Program, call: Call, load: Load) -> Ready | None:
         if stride is None
     }
     try:
-        shape = program.shape(call.sizes, strides, pointers)
+        shape = program.shape(call.sizes, strides, pointers, call.scalars)
     except LaunchRefused as error:
         raise CallError(
             "TG0819", str(error), helps=("pass arrays and sizes that keep it, or choose another schedule",)

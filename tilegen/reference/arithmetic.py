@@ -1,4 +1,7 @@
-"""Operators and conversions on numbers: integers wrap in their type, floats are computed in double precision."""
+"""Operators and conversions on numbers: integers wrap in their type, floats are computed in double precision.
+
+NumPy's integer operations are the language's: they wrap, round `//` and `%` down, and give 0 for a divisor of 0.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +9,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from tilegen.dtypes import DType, Kind
+from tilegen.dtypes import C128, F64, DType, Kind
 from tilegen.lang.spec import BinaryOp, UnaryOp
 from tilegen.numpy_types import Array, numpy_dtype
-from tilegen.reference.number import Number, bounded, exact, round_to, scaled, spacing
+from tilegen.reference.number import Number, bounded, exact, round_to, scaled, spacing, unless_wrapped
 
 _COMPARE: dict[BinaryOp, Callable[..., Array]] = {
     BinaryOp.LESS: np.less,
@@ -42,8 +45,8 @@ def widen(raw: Array, dtype: DType) -> Array:
 
 
 def unary(op: UnaryOp, operand: Number) -> Number:
-    value = np.logical_not(operand.value) if op is UnaryOp.NOT else np.negative(operand.value)
-    return Number(np.asarray(value), operand.error)
+    value = np.asarray(np.logical_not(operand.value) if op is UnaryOp.NOT else np.negative(operand.value))
+    return Number(value, unless_wrapped(value, operand.error))
 
 
 def binary(op: BinaryOp, left: Number, right: Number, operand: DType, track: bool) -> Number:
@@ -65,9 +68,7 @@ def binary(op: BinaryOp, left: Number, right: Number, operand: DType, track: boo
         return Number(value)
     propagated = _propagated(op, left, right, value)
     if operand.is_integer or operand.kind is Kind.BOOL:
-        if op in (BinaryOp.FLOOR_DIVIDE, BinaryOp.REMAINDER):
-            propagated = np.where(b == 0, np.inf, propagated)
-        return Number(value, exact(propagated))
+        return Number(value, unless_wrapped(value, exact(propagated)))
     if operand.kind is Kind.COMPLEX:
         units = 1.0 if op in (BinaryOp.ADD, BinaryOp.SUBTRACT) else 16.0 if op is BinaryOp.POWER else 8.0
     else:
@@ -96,7 +97,8 @@ def _logical(op: BinaryOp, left: Number, right: Number) -> Number:
 
 
 def _integer_power(base: Array, exponent: Array) -> Array:
-    """Wraps like repeated multiplication; a negative exponent gives the quotient truncated towards zero."""
+    """Wraps like repeated multiplication. A negative exponent gives 1 / base ** -exponent towards zero: 1 and -1 of
+    themselves, 0 of every other base (of 0 too)."""
     if base.dtype.kind == "u" or not (exponent < 0).any():
         return np.asarray(np.power(base, exponent))
     value = np.power(base, np.maximum(exponent, 0))
@@ -154,31 +156,39 @@ def _floor_spread(op: BinaryOp, a: Array, b: Array, ea: Array, eb: Array, is_flo
 
 
 def convert(operand: Number, source: DType, target: DType, track: bool) -> Number:
-    """`target(x)` of LANGUAGE.md: floats round to nearest even, integers wrap, float to integer truncates.
-
-    A float outside the integer's range (or NaN) has no specified result: the value is clamped as PTX `cvt` does, its
-    error infinite.
-    """
+    """`target(x)` of LANGUAGE.md. To a float: rounded once, to nearest even. An integer to an integer: wraps. A float
+    to an integer: truncated, saturated, 0 for NaN. To bool: whether it is not 0."""
     x, e = operand.value, operand.error
     if source == target:
         return operand
     match target.kind:
         case Kind.BOOL:
             value = np.asarray(x != 0)
-            unsure = None if e is None else exact(np.where(np.abs(x) <= e, np.where(e > 0, 1.0, 0.0), 0.0))
+            unsure = None if e is None else exact(np.where((np.abs(_as_float(x)) <= e) & (e > 0), 1.0, 0.0))
             return Number(value, unsure)
         case Kind.INT | Kind.UINT:
             if source.kind in (Kind.FLOAT, Kind.COMPLEX):
                 return _truncate(x.real, e, target, track)
-            return Number(x.astype(numpy_dtype(target)), e)
+            value = x.astype(numpy_dtype(target))
+            return Number(value, unless_wrapped(value, e))
         case Kind.COMPLEX:
-            wide = x.astype(np.complex128)
+            wide = _widened(x, target).astype(np.complex128)
             return Number(wide, e) if source.kind is Kind.BOOL else _rounded(wide, e, target, track)
         case Kind.FLOAT:
-            if source.is_integer and target.size <= 4:
-                # Straight to float32: through float64 a 64-bit integer would round twice.
-                x = x.astype(np.float32)
-            return _rounded(x.real.astype(np.float64), e, target, track)
+            return _rounded(_widened(x.real, target), e, target, track)
+
+
+def _widened(x: Array, target: DType) -> Array:
+    """As float64 or complex128, so that rounding it to `target` is the only rounding. A 64-bit integer that float64
+    does not hold is rounded to odd (Boldo and Melquiond, "Emulation of FMA and correctly rounded sums", 2008)."""
+    if x.dtype.kind not in "biu":
+        return x
+    near = x.astype(np.float64)
+    if x.dtype.itemsize < 8 or target in (F64, C128):
+        return near
+    bits = x.dtype.type(11)
+    odd = ((x >> bits) | ((x >> bits) << bits != x)).astype(np.float64) * 2.0**11
+    return np.where(np.abs(near) < 2.0**53, near, odd)
 
 
 def _rounded(x: Array, error: Array | None, target: DType, track: bool) -> Number:
@@ -193,17 +203,22 @@ def _rounded(x: Array, error: Array | None, target: DType, track: bool) -> Numbe
 
 
 def _truncate(x: Array, error: Array | None, target: DType, track: bool) -> Number:
+    value = _saturated(x, target)
+    if not track or error is None:
+        return Number(value)
+    wide = value.astype(np.float64)
+    ends = [
+        np.where(np.isnan(end), np.inf, np.abs(_saturated(end, target) - wide))
+        for end in (x - error, x + error)
+    ]
+    return Number(value, exact(np.where(error == 0, 0.0, np.maximum(*ends))))
+
+
+def _saturated(x: Array, target: DType) -> Array:
     numpy_target = numpy_dtype(target)
     limits = np.iinfo(numpy_target)
     whole = np.trunc(x)
     top = 2.0 ** (8 * target.size - (1 if target.kind is Kind.INT else 0))
-    inside = (whole >= float(limits.min)) & (whole < top)
-    value = np.where(inside, whole, 0.0).astype(numpy_target)
-    value = np.where(whole >= top, limits.max, np.where(whole < float(limits.min), limits.min, value))
-    value = value.astype(numpy_target)
-    if not track:
-        return Number(value)
-    spread = np.zeros((), np.float64)
-    if error is not None:
-        spread = np.maximum(np.trunc(x + error) - whole, whole - np.trunc(x - error))
-    return Number(value, exact(np.where(inside, spread, np.inf)))
+    value = np.where((whole >= float(limits.min)) & (whole < top), whole, 0.0).astype(numpy_target)
+    value = np.where(whole >= top, numpy_target.type(limits.max), value)
+    return np.where(whole < float(limits.min), numpy_target.type(limits.min), value)

@@ -1,7 +1,7 @@
 """What a kernel means: its outputs, from its inputs, with NumPy and in double precision.
 
 Independent of plans and generated code on purpose. Not specified by the language, and so given an infinite tolerance:
-a float outside an integer's range converted to it, and float results on the verge of overflow.
+float results on the verge of overflow.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from tilegen.reference.access import Readable, read
 from tilegen.reference.arithmetic import binary, convert, unary, widen
 from tilegen.reference.frame import Frame
 from tilegen.reference.functions import call
-from tilegen.reference.number import Number, exact
+from tilegen.reference.number import Number, exact, round_to
 from tilegen.reference.reduce import reduce
 from tilegen.reference.reductions import Depth
 from tilegen.reference.sizes import check_arrays
@@ -113,6 +113,12 @@ class _Evaluator:
         self._sizes = {s.name: s.default for s in kernel.sizes if s.default is not None} | dict(sizes)
         self._arrays = {name: np.asarray(array) for name, array in arrays.items()}
         self._scalars = {s.name: scalars.get(s.name, s.default) for s in kernel.scalars}
+        # What index expressions are made of, axes apart.
+        self._known = self._sizes | {
+            s.name: int(_constant(self._scalar(s.name), s.dtype))
+            for s in kernel.scalars
+            if s.dtype.is_integer
+        }
         self._track, self._depth = track, depth
         self._tensors = {t.name: t for t in kernel.tensors}
         self._lets: dict[str, tuple[Number, Array | None, tuple[int, ...]]] = {}
@@ -130,7 +136,7 @@ class _Evaluator:
 
     def _frame(self, statement: Let | Assign) -> Frame:
         """The statement's axes, the last one as the last dimension."""
-        frame = Frame.of_sizes(self._sizes)
+        frame = Frame.of_sizes(self._known)
         for axis in reversed(statement.axes):
             frame = frame.with_axis(axis.name, frame.constant(axis.lower), frame.constant(axis.upper))
         return frame
@@ -308,9 +314,11 @@ def _result_dtype(assign: Assign, moved: bool) -> np.dtype[Any]:
 
 
 def _constant(value: PythonNumber, dtype: DType) -> Array:
-    """A literal or scalar as an element; integers wrap, floats round once where NumPy has the format."""
+    """A literal or scalar as an element; integers wrap, floats round once."""
     if dtype.is_integer:
         return np.asarray(int(value.real) % (1 << 8 * dtype.size), np.uint64).astype(numpy_dtype(dtype))
+    if dtype.kind is Kind.FLOAT:
+        return round_to(np.asarray(float(value.real)), dtype).astype(numpy_dtype(dtype))
     return np.asarray(value).astype(numpy_dtype(dtype))
 
 

@@ -11,8 +11,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tilegen.algebra import Expr, evaluate, substitute, zero_divisor
+from tilegen.algebra import Expr, Range, evaluate, size_bound, substitute, zero_divisor
 from tilegen.numpy_types import Array
+from tilegen.reference.errors import EvaluationError
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +31,7 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """`values` holds every size and, per axis, its indices. A point counts where all `masks` are true."""
+    """`values` holds every size and integer scalar, and per axis its indices. A point counts where all `masks` hold."""
 
     sizes: Mapping[str, int]
     axes: Mapping[str, Interval]
@@ -59,9 +60,16 @@ class Frame:
         return replace(self, masks=(*self.masks, mask))
 
     def index(self, value: Expr) -> Array:
-        """The value at every point. Where it divides by a size that is 0 it is 0: no point that counts computes it."""
+        """The value at every point. Where it divides by a size that is 0 it is 0: no point that counts computes it.
+
+        Raises EvaluationError where the value, or a part of it, does not fit 64 bits."""
         if zero_divisor(value, self.sizes) is not None:
             return np.zeros((), np.int64)
+        if self.counts_any():
+            ranges = {name: Range(number, number) for name, number in self.sizes.items()}
+            ranges |= {name: Range(i.lower, i.upper - 1) for name, i in self.axes.items()}
+            if size_bound(value, ranges) >= 1 << 63:
+                raise EvaluationError(f"{value} leaves 64 bits")
         return np.asarray(evaluate(value, self.values), dtype=np.int64)
 
     def constant(self, value: Expr) -> int:

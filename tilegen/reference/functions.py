@@ -15,7 +15,7 @@ import numpy as np
 from tilegen.dtypes import DType, Kind
 from tilegen.numpy_types import Array
 from tilegen.reference.erf import erf, erfc
-from tilegen.reference.number import Number, bounded, distance, exact, format_of, scaled
+from tilegen.reference.number import Number, bounded, distance, exact, format_of, scaled, unless_wrapped
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +139,7 @@ def call(name: str, arguments: tuple[Number, ...], operand: DType, dtype: DType,
         return Number(result)
     spread = _spread(name, function, x, e, result)
     if operand.kind in (Kind.INT, Kind.UINT, Kind.BOOL):
-        return Number(result, exact(spread))
+        return Number(result, unless_wrapped(result, exact(spread)))
     ulp = function.double if format_of(dtype).precision == 53 else function.single
     if operand.kind is Kind.COMPLEX:
         return bounded(result, spread, 2 * 8.5, dtype)

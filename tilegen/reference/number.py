@@ -124,6 +124,15 @@ def exact(error: Array) -> Array | None:
     return error if error.any() else None
 
 
+def unless_wrapped(value: Array, error: Array | None) -> Array | None:
+    """The error of an integer: none is known where a device's result may have wrapped and the value has not."""
+    if error is None or value.dtype.kind not in "iu":
+        return error
+    limits, wide = np.iinfo(value.dtype), value.astype(np.float64)
+    beyond = (wide - error < float(limits.min)) | (wide + error > float(limits.max))
+    return exact(np.where((error > 0) & beyond, np.inf, error))
+
+
 def bounded(
     value: Array, propagated: Array, units: Array | float, dtype: DType, floor: Array | float = 0.0
 ) -> Number:

@@ -15,13 +15,14 @@ from tilegen.lang.spec import Reduce, Reduction
 from tilegen.numpy_types import Array
 from tilegen.reference.errors import EmptyReductionError
 from tilegen.reference.frame import Frame
-from tilegen.reference.number import Number, exact
+from tilegen.reference.number import Number, exact, unless_wrapped
 from tilegen.reference.reductions import (
     UFUNCS,
     Depth,
     accumulator,
     finish_sum,
     identity,
+    signs,
     sum_spread,
     two_sum,
 )
@@ -145,18 +146,17 @@ def _running(
     neutral = identity(op, node.dtype)
     totals = _totals(flat, node) if is_sum else UFUNCS[op].accumulate(flat.astype(neutral.dtype), axis=0)
     picked = _pick(totals, neutral, terms)
-    if node.op is Reduction.MEAN:
-        picked = picked / np.maximum(terms, 1)
     if not track:
-        return Number(picked)
+        return Number(picked / np.maximum(terms, 1) if node.op is Reduction.MEAN else picked)
     zero = np.zeros((), np.float64)
     spreading = np.maximum if op in (Reduction.MAX, Reduction.MIN) else np.add
     spread = _pick(spreading.accumulate(error, axis=0), zero, terms)
     if not is_sum:
-        return Number(picked, exact(spread))
+        return Number(picked, unless_wrapped(picked, exact(spread)))
     magnitude = _pick(np.add.accumulate(np.abs(flat), axis=0), zero, terms)
+    seen = _pick(np.bitwise_or.accumulate(signs(flat), axis=0), np.zeros((), np.uint8), terms)
     whole = bool((flat == np.rint(flat)).all())
-    spread = sum_spread(magnitude, spread, terms, node.dtype, depth, whole)
+    spread = sum_spread(magnitude, seen, spread, terms, node.dtype, depth, whole)
     return finish_sum(picked, spread, terms, node.dtype, node.op is Reduction.MEAN)
 
 

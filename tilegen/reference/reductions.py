@@ -14,7 +14,7 @@ import numpy as np
 from tilegen.dtypes import DType, Kind
 from tilegen.lang.spec import Reduction
 from tilegen.numpy_types import Array, numpy_dtype
-from tilegen.reference.number import Number, bounded, exact, format_of, round_to
+from tilegen.reference.number import Number, bounded, exact, format_of, round_to, unless_wrapped
 from tilegen.reference.products import Segments
 
 # Roundings that a term of a sum of n terms goes through, elementwise over n.
@@ -103,6 +103,7 @@ class _FloatSum:
         self._low: Array = self._high
         self._error: Array = _ZERO
         self._magnitude: Array = _ZERO
+        self._signs: Array = np.zeros((), np.uint8)
         self._whole = True
 
     def add(self, body: Number, valid: Array | None) -> None:
@@ -118,42 +119,56 @@ class _FloatSum:
                 _masked(np.broadcast_to(body.error_or_zero(), terms.shape), valid, _ZERO), axis=0
             )
             self._magnitude = self._magnitude + np.add.reduce(np.abs(terms), axis=0)
+            self._signs = self._signs | np.bitwise_or.reduce(signs(terms), axis=0)
             self._whole = self._whole and bool((terms == np.rint(terms)).all())
 
     def result(self, count: Array) -> Number:
-        value = np.asarray(self._high + self._low)
-        if self._mean:
-            value = value / count
+        total = np.asarray(self._high + self._low)
         if not self._track:
-            return Number(value)
-        spread = sum_spread(self._magnitude, self._error, count, self._dtype, self._depth, self._whole)
-        return finish_sum(value, spread, count, self._dtype, self._mean)
+            return Number(total / count if self._mean else total)
+        spread = sum_spread(
+            self._magnitude, self._signs, self._error, count, self._dtype, self._depth, self._whole
+        )
+        return finish_sum(total, spread, count, self._dtype, self._mean)
+
+
+def signs(terms: Array) -> Array:
+    """Which of these a term is, as bits: positive, negative, no finite number. Complex numbers have the last alone."""
+    endless = np.where(np.isfinite(terms), 0, 4)
+    return np.asarray(
+        endless if terms.dtype.kind == "c" else endless | (terms > 0) | (terms < 0) * 2, np.uint8
+    )
 
 
 def sum_spread(
-    magnitude: Array, error: Array, count: Array, dtype: DType, depth: Depth, whole: bool
+    magnitude: Array, signs: Array, error: Array, count: Array, dtype: DType, depth: Depth, whole: bool
 ) -> Array:
     """How far a device's sum may be off: the terms' errors, and `depth` roundings of the sum of |terms|.
 
-    Sums of whole numbers (`whole`) within the significand are exact in any order.
+    Sums of whole numbers (`whole`) within the significand are exact in any order. Where finite terms of both signs
+    (`signs`: of all of them) overflow in some order, nothing is known.
     """
     form = format_of(dtype)
     roundings = np.where(count > 1, depth(np.maximum(count, 1)), 0) * (form.roundoff + 2.0**-53)
     held = (error == 0) & (magnitude <= 2.0**form.precision) if whole else np.False_
     finite = np.isfinite(magnitude)
-    return np.asarray(error + np.where(held | ~finite, 0.0, roundings * np.where(finite, magnitude, 0.0)))
+    rounded = np.where(held | ~finite, 0.0, roundings * np.where(finite, magnitude, 0.0))
+    overflows = (signs == 3) & (magnitude * (1 + roundings) + error >= form.overflow)
+    return np.asarray(np.where(overflows, np.inf, error + rounded))
 
 
-def finish_sum(value: Array, spread: Array, count: Array, dtype: DType, mean: bool) -> Number:
-    """A mean is a division (or a product with a rounded reciprocal) more, exact for powers of two."""
-    if mean:
-        result = bounded(value, spread / np.maximum(count, 1), 3.0, dtype)
-        held = (spread == 0) & (count & (count - 1) == 0) & (round_to(value, dtype) == value)
-        return Number(result.value, exact(np.where(held, 0.0, result.error_or_zero())))
-    ranged = bounded(value, spread, 0.0, dtype)
-    return Number(
-        ranged.value, exact(np.where((spread == 0) & np.isfinite(value), 0.0, ranged.error_or_zero()))
-    )
+def finish_sum(total: Array, spread: Array, count: Array, dtype: DType, mean: bool) -> Number:
+    """The sum, which overflows where the type does; or the mean: one division (or product with a rounded reciprocal)
+    more, exact for powers of two."""
+    ranged = bounded(total, spread, 0.0, dtype)
+    error = np.where((spread == 0) & np.isfinite(total), 0.0, ranged.error_or_zero())
+    if not mean:
+        return Number(ranged.value, exact(error))
+    points = np.maximum(count, 1)
+    value = ranged.value / points
+    result = bounded(value, np.where(np.isinf(error), np.inf, spread / points), 3.0, dtype)
+    held = (error == 0) & (count & (count - 1) == 0) & (round_to(value, dtype) == value)
+    return Number(result.value, exact(np.where(held, 0.0, result.error_or_zero())))
 
 
 class _Fold:
@@ -191,7 +206,7 @@ class _Fold:
         if not self._track:
             return Number(total)
         if self._op is not Reduction.PROD:
-            return Number(total, exact(self._error))
+            return Number(total, unless_wrapped(total, exact(self._error)))
         if self._dtype.is_integer:
             return Number(total, exact(np.where(self._worse > self._plain, np.inf, 0.0)))
         # |Π (v + δ) − Π v| ≤ Π (|v| + e) − Π |v|.

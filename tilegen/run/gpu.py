@@ -157,7 +157,7 @@ def prepare(
 ) -> tuple[LaunchShape, Callable[[], None]] | None:
     """The variant that fits and a function that launches it on CuPy's current stream."""
     cupy = gpu()
-    shape = program.shape(arguments.sizes, arguments.strides, addresses)
+    shape = program.shape(arguments.sizes, arguments.strides, addresses, arguments.scalars)
     if shape is None:
         return None
     if index is not None and index != shape.index:

@@ -14,10 +14,11 @@ import numpy.typing as npt
 
 from tilegen.core.nest.model import stride_symbol
 from tilegen.cuda.tree import Parameter
-from tilegen.dtypes import DType
+from tilegen.dtypes import DType, Kind
 from tilegen.lang.spec import IndexType, Role
 from tilegen.numpy_types import Array, numpy_dtype
 from tilegen.program import LaunchShape, Program
+from tilegen.reference.number import round_to
 from tilegen.run.layout import Bytes, DeviceLayout, element_mask, layout, pack, unpack
 from tilegen.sim.report import Report
 from tilegen.toolchain import Compiled, CompileOptions, Resources, compile_source
@@ -185,6 +186,8 @@ def scalar_bytes(value: Number, dtype: DType) -> bytes:
     if dtype.is_integer:
         return int(value.real).to_bytes(16, "little", signed=True)[: dtype.size]
     with np.errstate(over="ignore", invalid="ignore"):
+        if dtype.kind is Kind.FLOAT:
+            return round_to(np.asarray(float(value.real)), dtype).astype(kind).tobytes()
         return np.asarray(value).astype(kind).tobytes()
 
 

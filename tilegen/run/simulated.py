@@ -107,7 +107,7 @@ def simulate_buffers(
             pointer, buffer.data, initialised=buffer.initialised, misalign=_lead(buffer.base, buffer.misalign)
         )
         addresses[pointer] = start + buffer.base
-    shape = program.shape(arguments.sizes, arguments.strides, addresses)
+    shape = program.shape(arguments.sizes, arguments.strides, addresses, arguments.scalars)
     report = compiled = None
     if shape is not None:
         if index is not None and index != shape.index:

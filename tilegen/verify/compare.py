@@ -230,7 +230,9 @@ class ComputedBy:
 
 def locate(plan: Plan, run: Run, tensor: str, field: str | None, index: tuple[int, ...]) -> ComputedBy | None:
     """Where `tensor[index].field` is computed; None where no point writes it."""
-    nest, sizes = plan.nest, run.arguments.sizes
+    nest = plan.nest
+    scalars = {name: number for name, number in run.arguments.scalars.items() if isinstance(number, int)}
+    sizes = {**run.arguments.sizes, **scalars}
     store = next((s for s in nest.stores if s.assign.tensor == tensor and s.assign.field == field), None)
     if store is None:
         return None

@@ -100,7 +100,8 @@ def _is_square(value: Binary) -> bool:
 
 
 def _finite(rest: Reduce) -> Where:
-    """0 where a mean that is infinite or no number left none."""
-    size = Call("abs", (rest,), rest.dtype)
+    """0 where a mean that is infinite or no number left none; and where the square of what it left, which is taken from
+    variances, is infinite: infinity less infinity is no number."""
+    size = Binary(BinaryOp.MULTIPLY, rest, rest, rest.dtype)
     limit = Binary(BinaryOp.LESS, size, Literal(float("inf"), rest.dtype), BOOL)
     return Where(limit, rest, Literal(0.0, rest.dtype), rest.dtype)

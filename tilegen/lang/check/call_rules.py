@@ -3,21 +3,34 @@ index is monotone in each axis; elsewhere a solver or interval decides."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
-from typing import Any
+from dataclasses import dataclass
+from types import MappingProxyType
 
 from tilegen import algebra
-from tilegen.algebra import Expr, Range, Sym, evaluate, linear_parts, substitute, symbols, zero_divisor
-from tilegen.dtypes import DType
+from tilegen.algebra import (
+    Expr,
+    Range,
+    Sym,
+    evaluate,
+    linear_parts,
+    size_bound,
+    substitute,
+    symbols,
+    zero_divisor,
+)
 from tilegen.lang.check.memories import CONSTANT_MEMORY, constant_bytes
 from tilegen.lang.diagnostics import Diagnostic
 from tilegen.lang.source import Span
 from tilegen.lang.spec import (
     Assign,
     Axis,
+    IndexValue,
     Kernel,
     Let,
+    LocalRead,
+    Read,
     Reduce,
     Reduction,
     Role,
@@ -55,6 +68,8 @@ def call_problems(kernel: Kernel, sizes: Mapping[str, int]) -> tuple[Diagnostic,
         return tuple(found)
     found += _bindings(kernel, values)
     found += _tensors(kernel, values)
+    if not found:
+        found += _beyond_64_bits(kernel, values)
     if found:
         return tuple(found)
     for bound in kernel.runtime_bounds:
@@ -85,7 +100,7 @@ def _divisions(kernel: Kernel, values: Mapping[str, int]) -> Iterator[Diagnostic
         found = [d for end in ends for d in _division(end, values, statement.span)]
         if not found:
             nothing = _ranges(statement.axes, values) is None
-            for value, conditional in _expressions(statement):
+            for value, _, conditional in _indices(_computed(statement), {}, values):
                 known = constants if nothing or conditional else values
                 found += _division(value, known, statement.span)
         yield from found[:1]
@@ -105,19 +120,57 @@ def _division(value: Expr, values: Mapping[str, int], span: Span) -> Iterator[Di
         )
 
 
-def _expressions(node: Any, conditional: bool = False) -> Iterator[tuple[Expr, bool]]:
-    """Every index expression of a statement, and whether a `where` decides if it is computed."""
-    if isinstance(node, Expr):
-        yield node, conditional
-    elif isinstance(node, Where):
-        yield from _expressions(node.condition, conditional)
-        yield from _expressions((node.then, node.otherwise), True)
-    elif isinstance(node, tuple):
-        for part in node:
-            yield from _expressions(part, conditional)
-    elif is_dataclass(node) and not isinstance(node, Span | DType):
-        for part in fields(node):
-            yield from _expressions(getattr(node, part.name), conditional)
+def _indices(
+    nodes: Sequence[Value | Expr],
+    ranges: Mapping[str, Range],
+    values: Mapping[str, int],
+    conditional: bool = False,
+) -> Iterator[tuple[Expr, Mapping[str, Range], bool]]:
+    """Every index expression, what its symbols can be, and whether it may never be computed."""
+    for node in nodes:
+        match node:
+            case Expr():
+                yield node, ranges, conditional
+            case IndexValue():
+                yield node.index, ranges, conditional
+            case Read() | LocalRead():
+                yield from _indices(node.indices, ranges, values, conditional)
+            case Where():
+                yield from _indices((node.condition,), ranges, values, conditional)
+                yield from _indices((node.then, node.otherwise), ranges, values, True)
+            case Reduce():
+                ends = [end for axis in node.axes for end in (axis.lower, axis.upper)]
+                yield from _indices(ends, ranges, values, conditional)
+                defined = all(zero_divisor(end, values) is None for end in ends)
+                axes = _ranges(node.axes, values) if defined else None
+                inside = ranges if axes is None else _box(axes, ranges)
+                yield from _indices((node.body,), inside, values, conditional or axes is None)
+            case _:
+                yield from _indices(children(node), ranges, values, conditional)
+
+
+def _beyond_64_bits(kernel: Kernel, values: Mapping[str, int]) -> Iterator[Diagnostic]:
+    """Expressions of axes, sizes and scalars that are not exact in 64 bits, or a part of which is not."""
+    known = {name: Range(number, number) for name, number in values.items()}
+    for statement in kernel.statements:
+        axes = _ranges(statement.axes, values)
+        if axes is None:
+            continue
+        for index, ranges, _ in _indices(_computed(statement), _box(axes, known), values):
+            if (1 << 63) - 1 < size_bound(index, ranges) < math.inf:
+                names = sorted(symbols(index) & values.keys())
+                yield Diagnostic(
+                    "TG0327",
+                    f"{index} leaves 64 bits",
+                    statement.span,
+                    (f"at {', '.join(f'{name} = {values[name]}' for name in names)}",) if names else (),
+                    ("choose numbers that keep it, and every part of it, below 2^63",),
+                )
+                break
+
+
+def _computed(statement: Let | Assign) -> tuple[Value | Expr, ...]:
+    return (*(statement.indices if isinstance(statement, Assign) else ()), statement.value)
 
 
 def _bindings(kernel: Kernel, values: Mapping[str, int]) -> Iterator[Diagnostic]:
@@ -229,8 +282,8 @@ def index_extremes(index: Expr, axes: Sequence[Axis], guards: Sequence[Expr] = (
     return interval.low, interval.high
 
 
-def _box(axes: Sequence[Axis]) -> dict[str, Range]:
-    ranges: dict[str, Range] = {}
+def _box(axes: Sequence[Axis], outer: Mapping[str, Range] = MappingProxyType({})) -> dict[str, Range]:
+    ranges = dict(outer)
     for axis in axes:
         low, high = algebra.bounds(axis.lower, ranges).low, algebra.bounds(axis.upper - 1, ranges).high
         ranges[axis.name] = Range(low, high)

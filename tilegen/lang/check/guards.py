@@ -1,15 +1,17 @@
-"""What a `where` condition says about axes and sizes: a disjunction of conjunctions of expressions that are >= 0."""
+"""What a `where` condition says about axes, sizes and scalars: a disjunction of conjunctions of expressions >= 0."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tilegen.algebra import Expr, expr
-from tilegen.lang.check.conversions import Free, Operand
-from tilegen.lang.spec import Binary, BinaryOp, Cast, IndexValue, Literal, Unary, UnaryOp, Value
+from tilegen.algebra import Expr, Sym, expr, sym
+from tilegen.dtypes import I64
+from tilegen.lang.check.conversions import Free, Operand, is_exact
+from tilegen.lang.spec import Binary, BinaryOp, Cast, IndexValue, Literal, ScalarRead, Unary, UnaryOp, Value
 
 Conjunction = tuple[Expr, ...]
 _MAX_ALTERNATIVES = 16
+_SMALL = 1 << 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +70,32 @@ def _index(value: Value) -> Expr | None:
             return value.index
         case Literal(value=int(number)) if not isinstance(number, bool):
             return expr(number)
-        case Cast(operand=IndexValue() as inner) if inner.dtype == value.dtype:
-            return inner.index
+        case ScalarRead() if value.dtype.is_integer:
+            return sym(value.name)
+        case Cast(operand=inner) if value.dtype.is_integer and is_exact(inner.dtype, value.dtype):
+            return _index(inner)
+        case Binary(op=BinaryOp.ADD | BinaryOp.SUBTRACT) if _is_exact_sum(value):
+            left, right = _index(value.left), _index(value.right)
+            if left is None or right is None:
+                return None
+            return left + right if value.op is BinaryOp.ADD else left - right
         case _:
             return None
+
+
+def _is_exact_sum(value: Value) -> bool:
+    """Whether an i64 is a sum of 32-bit numbers and of a few axes and sizes, so that it cannot wrap."""
+    match value:
+        case IndexValue():
+            return all(abs(c) < _SMALL and [type(a) for a in m] in ([], [Sym]) for m, c in value.index.terms)
+        case Literal():
+            return abs(value.value) < _SMALL
+        case Cast(operand=ScalarRead() as scalar):
+            return value.dtype == I64 and scalar.dtype.is_integer and scalar.dtype.size <= 4
+        case Binary(op=BinaryOp.ADD | BinaryOp.SUBTRACT):
+            return value.dtype == I64 and _is_exact_sum(value.left) and _is_exact_sum(value.right)
+        case _:
+            return False
 
 
 def _comparison(op: BinaryOp, left: Expr, right: Expr) -> Facts:

@@ -285,6 +285,13 @@ CODES: tuple[Code, ...] = (
         "y[i] = max[j](x[i, j])   # called with two rows of no elements",
     ),
     Code(
+        "TG0327",
+        "an index beyond 64 bits",
+        "An expression of axes, sizes and integer scalars is exact, and is computed in 64 bits. The numbers of this "
+        "call make it, or a part of it, too large.",
+        "y[i] = x[S * i]   # x: f32[N] boundary wrap, called with S = 2 ** 62, N = 3",
+    ),
+    Code(
         "TG0401",
         "a literal that its type cannot hold",
         "A literal takes the type of the operand that it meets.",
