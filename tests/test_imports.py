@@ -18,8 +18,9 @@ PACKAGE = Path(tilegen.__file__).parent
 ORDER = [
     "cache_folder",
     "lang.source",
-    "lang.diagnostics",
+    "lang.near",
     "lang.codes",
+    "lang.diagnostics",
     "dtypes",
     "numpy_types",
     "algebra",

@@ -10,7 +10,7 @@ from tilegen.algebra import Expr, substitute
 from tilegen.lang import syntax
 from tilegen.lang.check.indices import DividesByZero, fold
 from tilegen.lang.check.problems import Problems, suggestion
-from tilegen.lang.check.scope import Scope
+from tilegen.lang.check.scope import Fact, Scope
 from tilegen.lang.spec import (
     Bounds,
     BoundsDirective,
@@ -164,7 +164,7 @@ class _Directives:
     def _tensor(self, ident: syntax.Ident) -> bool:
         if ident.name in self.scope.tensors:
             return True
-        if ident.name not in self.scope.broken:
+        if self.scope.sure(Fact.MEANING, ident.name):
             self.problems.error(
                 "TG0522",
                 f"`{ident.name}` is not a tensor of this kernel",

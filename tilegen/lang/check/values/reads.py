@@ -8,15 +8,17 @@ from typing import TYPE_CHECKING
 from tilegen.algebra import Expr
 from tilegen.dtypes import DType, Struct
 from tilegen.lang import syntax
-from tilegen.lang.check.bounds import BoundsProver, Proved, Refuted, Undecided, Verdict
-from tilegen.lang.check.conversions import Operand, typed
-from tilegen.lang.check.indices import index_expression
-from tilegen.lang.check.problems import Problems, suggestion
-from tilegen.lang.check.reports import report_outside
+from tilegen.lang.check.header import whole_number
+from tilegen.lang.check.indices import index_expression, leaves
+from tilegen.lang.check.problems import Problems
+from tilegen.lang.check.proofs.bounds import BoundsProver, Proved, Refuted, Undecided, Verdict
+from tilegen.lang.check.values.conversions import Operand, typed
+from tilegen.lang.near import near_to
+from tilegen.lang.source import Span
 from tilegen.lang.spec import LocalRead, Read, RuntimeBound, Tensor, Value
 
 if TYPE_CHECKING:
-    from tilegen.lang.check.values import ValueBuilder
+    from tilegen.lang.check.values.build import ValueBuilder
 
 
 @dataclass
@@ -47,39 +49,38 @@ class Reader:
         return Read(name, indices, field_name, dtype, known, node.span)
 
     def _indices(self, builder: ValueBuilder, node: syntax.Indexed) -> tuple[Expr | Value, ...] | None:
-        found: list[Expr | Value] = []
+        indices: list[Expr | Value] = []
+        tensor = builder.types.tensors.get(node.base.name)
         for index in node.indices or ():
             folded = index_expression(index, builder.scope, self.problems)
-            if folded is not None and self._integer_scalars(builder, index):
-                found.append(folded)
-                continue
             if folded is not None:
-                return None
+                if not self._integer_scalars(builder, index):
+                    return None
+                indices.append(folded)
+                continue
             value = builder.build(index)
             if value is None:
                 return None
-            if not typed(value).dtype.is_integer:
-                self.problems.error(
-                    "TG0313",
-                    f"an index is an integer, and this is {typed(value).dtype}",
-                    index.span,
-                    help="cast: `i32(…)`",
+            if tensor is not None and not typed(value).dtype.is_integer:
+                name = None if tensor.boundary is not None else tensor.name
+                case = "TG0313.value" if name is None else "TG0313.unbounded"
+                self.problems.report(
+                    case, index.span, type=typed(value).dtype, text=index.span.text, name=name
                 )
                 return None
-            found.append(typed(value))
-        return tuple(found)
+            indices.append(typed(value))
+        return tuple(indices)
 
     def _integer_scalars(self, builder: ValueBuilder, index: syntax.Expression) -> bool:
-        for name in _names(index):
-            dtype = builder.types.scalars.get(name.name)
-            if name.name in builder.scope.scalars and (dtype is None or not dtype.is_integer):
+        for leaf in leaves(index):
+            if not isinstance(leaf, syntax.Name) or leaf.name not in builder.scope.scalars:
+                continue
+            dtype, declared = builder.types.scalars.get(leaf.name), builder.scope.scalars[leaf.name]
+            if dtype is None or not dtype.is_integer:
                 if dtype is not None:
-                    self.problems.error(
-                        "TG0313",
-                        f"an index is an integer, and `{name.name}` is {dtype}",
-                        name.span,
-                        help=f"declare it `{name.name}: i32`",
-                    )
+                    whole = declared.default is None or whole_number(declared.default) is not None
+                    place = declared.type.span if whole else None
+                    self.problems.report("TG0313.scalar", leaf.span, name=leaf.name, type=dtype, place=place)
                 return False
         return True
 
@@ -89,11 +90,8 @@ class Reader:
         name = node.base.name
         dtype = builder.types.lets.get(name)
         if node.field is not None:
-            self.problems.error(
-                "TG0214",
-                f"`{name}` is a local and has no members",
-                node.field.span,
-                help=f"leave `.{node.field.name}` out, or read the member where the local is defined",
+            self.problems.report(
+                "TG0214.local", node.field.span, name=name, text=_without_member(node), place=node.span
             )
             return None
         if dtype is None or indices is None:
@@ -103,60 +101,46 @@ class Reader:
             indices, node.indices or (), builder.scope.lets[name], strict=True
         ):
             if not isinstance(index, Expr):
-                self.problems.error(
-                    "TG0308",
-                    f"the index of the local `{name}` depends on data",
-                    syntax_index.span,
-                    note="a local never reaches memory, so it can be read at indices of axes only",
-                    help="write the value to a tensor in a kernel of its own",
-                )
+                self.problems.report("TG0308.local", syntax_index.span, name=name)
                 return None
             verdict = self.prover.ask(index, axis.lower, axis.upper, builder.axes, builder.conditions)
             if not isinstance(verdict, Proved) or verdict.by_defaults:
-                report_outside(self.problems, name, syntax_index, axis.lower, axis.upper, verdict, local=True)
+                extent = f"{axis.lower}..{axis.upper}"
+                self._outside("TG0309.local", builder, name, syntax_index, extent, verdict)
                 return None
             plain.append(index)
         return LocalRead(name, tuple(plain), dtype, node.span)
 
     def member_type(self, tensor: Tensor, node: syntax.Indexed, member: str | None) -> DType | None:
+        """The type of the member that `node` names, or of `member` where a whole struct is assigned."""
         element = tensor.element
         if not isinstance(element, Struct):
-            if node.field is None:
-                if member is None:
-                    return element
-                self.problems.error(
-                    "TG0410",
-                    f"a whole struct is assigned, and `{tensor.name}` holds {element}",
-                    node.span,
-                    help="assign the members one by one",
+            if node.field is not None:
+                self.problems.report(
+                    "TG0214.plain",
+                    node.field.span,
+                    name=tensor.name,
+                    element=element,
+                    text=_without_member(node),
+                    place=node.span,
                 )
-                return None
-            self.problems.error(
-                "TG0214",
-                f"`{tensor.name}` holds {element}, which has no members",
-                node.field.span,
-                help=f"write `{node.base.name}[…]` without `.{node.field.name}`",
-            )
+            elif member is not None:
+                self.problems.report("TG0410.plain", node.span, name=tensor.name, element=element)
+            else:
+                return element
             return None
         name = member if node.field is None else node.field.name
-        names = [f.name for f in element.fields]
+        names = tuple(f.name for f in element.fields)
         if name is None:
-            self.problems.error(
-                "TG0214",
-                f"`{tensor.name}` holds structs, and a value is one member",
-                node.span,
-                help="name a member: " + ", ".join(f"`.{n}`" for n in names),
+            members = tuple(f".{n}" for n in names)
+            self.problems.report(
+                "TG0214.struct", node.span, name=tensor.name, members=members, text=node.span.text
             )
             return None
         found = element.field(name)
         if found is None:
-            span = node.span if node.field is None else node.field.span
-            self.problems.error(
-                "TG0213",
-                f"`{tensor.name}` has no member `{name}`",
-                span,
-                help=suggestion(name, names, "members"),
-            )
+            place = node.span if node.field is None else node.field.span
+            self.problems.report("TG0213", place, tensor=tensor.name, name=near_to(name, names))
             return None
         return found.dtype
 
@@ -167,12 +151,8 @@ class Reader:
         if not isinstance(index, Expr):
             if tensor.boundary is not None:
                 return True
-            self.problems.error(
-                "TG0308",
-                f"the index of `{tensor.name}` depends on data, and `{tensor.name}` has no boundary",
-                node.span,
-                note="data can hold any number, so a read outside cannot be excluded",
-                help=f"add a boundary to `{tensor.name}`: `boundary edge`, or `boundary constant 0`",
+            self.problems.report(
+                "TG0308.tensor", node.span, name=tensor.name, end=_end_of_declaration(builder, tensor.name)
             )
             return None
         verdict = self.prover.ask(index, 0, tensor.extents[d], builder.axes, builder.conditions)
@@ -192,9 +172,8 @@ class Reader:
         """Without a boundary: nothing, an error, or a bound for the call."""
         match verdict:
             case Refuted():
-                report_outside(
-                    self.problems, tensor.name, node, 0, tensor.extents[d], verdict, writes=builder.writing
-                )
+                case = "TG0309.write" if builder.writing else "TG0309.read"
+                self._outside(case, builder, tensor.name, node, tensor.extents[d], verdict)
                 return None
             case Proved(by_defaults=False):
                 return False
@@ -214,16 +193,43 @@ class Reader:
                         self.runtime_bounds.append(bound)
                 return False
 
+    def _outside(
+        self,
+        case: str,
+        builder: ValueBuilder,
+        name: str,
+        node: syntax.Expression,
+        extent: Expr | str,
+        verdict: Verdict,
+    ) -> None:
+        shown = verdict if isinstance(verdict, Refuted) else None
+        self.problems.report(
+            case,
+            node.span,
+            name=name,
+            text=node.span.text,
+            extent=extent,
+            end=_end_of_declaration(builder, name),
+            index=None if shown is None else shown.index,
+            sizes=None if shown is None else _values(shown.sizes),
+            axes=None if shown is None else _values(shown.axes),
+            lower=None if shown is None else shown.lower,
+            last=None if shown is None or shown.upper <= shown.lower else shown.upper - 1,
+        )
 
-def _names(node: syntax.Expression) -> list[syntax.Name]:
-    match node:
-        case syntax.Name():
-            return [node]
-        case syntax.UnaryExpression():
-            return _names(node.operand)
-        case syntax.BinaryExpression():
-            return _names(node.left) + _names(node.right)
-        case syntax.CallExpression():
-            return [n for a in node.arguments for n in _names(a)]
-        case _:
-            return []
+
+def _values(of: tuple[tuple[str, int], ...]) -> str | None:
+    return ", ".join(f"{name} = {value}" for name, value in of) or None
+
+
+def _end_of_declaration(builder: ValueBuilder, name: str) -> Span | None:
+    """Where another clause of a tensor goes."""
+    if name not in builder.scope.tensors:
+        return None
+    span = builder.scope.tensors[name].declaration.span
+    return Span(span.source, span.end, span.end)
+
+
+def _without_member(node: syntax.Indexed) -> str:
+    assert node.field is not None
+    return node.span.source.text[node.span.start : node.field.span.start - 1].rstrip(". ")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from tilegen.dtypes import BOOL, I32, I64, DType, Kind, accumulator_type, compute_type
 from tilegen.lang import syntax
-from tilegen.lang.check.conversions import Operand, cast, typed
-from tilegen.lang.check.functions import REDUCTIONS
 from tilegen.lang.check.problems import Problems
+from tilegen.lang.check.values.conversions import Operand, cast, typed
+from tilegen.lang.check.values.functions import REDUCTIONS
 from tilegen.lang.spec import Axis, Cast, Reduce, Reduction, Value
 
 _ARG = (Reduction.ARGMAX, Reduction.ARGMIN)
@@ -22,12 +22,7 @@ def build_reduction(
     if not _accepts(op, body.dtype, node, problems):
         return None
     if op in _ARG and len(axes) != 1:
-        problems.error(
-            "TG0409",
-            f"`{op.value}` gives a position along one axis, and {len(axes)} are given",
-            node.span,
-            help="reduce over one axis",
-        )
+        problems.report("TG0409.axes", node.span, op=op, given=len(axes))
         return None
     if op is Reduction.COUNT:
         return Reduce(op, axes, body, I32, node.span)
@@ -43,38 +38,16 @@ def build_reduction(
 
 
 def _accepts(op: Reduction, dtype: DType, node: syntax.ReduceExpression, problems: Problems) -> bool:
-    text = node.body.span.text
+    place, text = node.body.span, node.body.span.text
     if op in _LOGICAL and dtype is not BOOL:
-        problems.error(
-            "TG0409",
-            f"`{op.value}` takes bools, and this is {dtype}",
-            node.body.span,
-            help=f"compare: `{text} != 0`",
-        )
-        return False
-    if op in (*_EXTREMA, *_ARG) and dtype.kind is Kind.COMPLEX:
-        problems.error(
-            "TG0405",
-            "complex numbers have no order",
-            node.body.span,
-            help=f"reduce `abs({text})` or `real({text})`",
-        )
-        return False
-    if op in (*_EXTREMA, *_ARG, Reduction.PROD) and dtype is BOOL:
-        other = "all" if op in (Reduction.MIN, Reduction.PROD) else "any"
-        problems.error(
-            "TG0409",
-            f"`{op.value}` takes numbers, and this is a bool",
-            node.body.span,
-            help=f"write `{other}[…](…)`, or cast: `i32({text})`",
-        )
-        return False
-    if op is Reduction.MEAN and dtype.kind in (Kind.INT, Kind.UINT, Kind.BOOL):
-        problems.error(
-            "TG0409",
-            f"`mean` takes floats, and this is {dtype}",
-            node.body.span,
-            help=f"cast: `mean[…](f32({text}))`",
-        )
-        return False
-    return True
+        problems.report("TG0409.bools", place, op=op, type=dtype, text=text)
+    elif op in (*_EXTREMA, *_ARG) and dtype.kind is Kind.COMPLEX:
+        problems.report("TG0405.reduction", place, text=text)
+    elif op in (*_EXTREMA, *_ARG, Reduction.PROD) and dtype is BOOL:
+        other = Reduction.ALL if op in (Reduction.MIN, Reduction.PROD) else Reduction.ANY
+        problems.report("TG0409.numbers", place, op=op, other=other, text=text)
+    elif op is Reduction.MEAN and dtype.kind in (Kind.INT, Kind.UINT, Kind.BOOL):
+        problems.report("TG0409.floats", place, type=dtype, text=text)
+    else:
+        return True
+    return False

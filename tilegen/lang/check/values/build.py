@@ -7,16 +7,16 @@ from dataclasses import dataclass, field
 
 from tilegen.dtypes import BOOL, I64, DType
 from tilegen.lang import syntax
-from tilegen.lang.check.calls import build_call
-from tilegen.lang.check.conversions import Free, Operand, common_type, settle, typed
 from tilegen.lang.check.domains import Domain
-from tilegen.lang.check.guards import Conditions, condition_of
-from tilegen.lang.check.indices import DividesByZero, fold
-from tilegen.lang.check.operators import build_binary, build_unary
+from tilegen.lang.check.indices import DividesByZero, fold, names_in
 from tilegen.lang.check.problems import Problems
-from tilegen.lang.check.reads import Reader
-from tilegen.lang.check.reductions import build_reduction
+from tilegen.lang.check.proofs.guards import Conditions, condition_of
 from tilegen.lang.check.scope import Scope
+from tilegen.lang.check.values.calls import build_call
+from tilegen.lang.check.values.conversions import Free, Operand, common_type, settle, typed
+from tilegen.lang.check.values.operators import build_binary, build_unary
+from tilegen.lang.check.values.reads import Reader
+from tilegen.lang.check.values.reductions import build_reduction
 from tilegen.lang.spec import Axis, IndexValue, LocalRead, Reduce, ScalarRead, Tensor, Value, Where
 
 
@@ -53,7 +53,11 @@ class ValueBuilder:
         self.writing = False
 
     def build(self, node: syntax.Expression) -> Operand | None:
-        index = self._index_value(node)
+        try:
+            index = self._index_value(node)
+        except DividesByZero as error:
+            error.report(self.problems)
+            return None
         if index is not None:
             return index
         match node:
@@ -77,17 +81,12 @@ class ValueBuilder:
                 return None
 
     def _index_value(self, node: syntax.Expression) -> IndexValue | None:
-        """Arithmetic of axes, sizes and integers alone is index arithmetic."""
+        """Arithmetic of axes, sizes and integers alone is index arithmetic. Raises DividesByZero."""
         if isinstance(node, syntax.IntLiteral):
             return None
-        try:
-            index = fold(
-                node, lambda name: name in self.scope.sizes or self.scope.is_axis(name), self.scope.defaults
-            )
-        except DividesByZero as error:
-            error.report(self.problems)
-            return None
-        if index is None or (index.constant is not None and not _has_name(node)):
+        scope = self.scope
+        index = fold(node, lambda name: name in scope.sizes or scope.is_axis(name), scope.defaults)
+        if index is None or (index.constant is not None and not any(names_in(node))):
             return None
         return IndexValue(index, I64)
 
@@ -125,11 +124,9 @@ class ValueBuilder:
         if condition is None or then is None or otherwise is None:
             return None
         if typed(condition).dtype is not BOOL:
-            self.problems.error(
-                "TG0411",
-                f"a condition is a bool, and this is {typed(condition).dtype}",
-                condition_node.span,
-                help="compare: `… != 0`",
+            condition_type = typed(condition).dtype
+            self.problems.report(
+                "TG0411", condition_node.span, type=condition_type, text=condition_node.span.text
             )
             return None
         dtype = common_type([then, otherwise])
@@ -145,17 +142,3 @@ class ValueBuilder:
         body = self.build(node.body)
         del self.axes[len(self.axes) - len(axes) :]
         return None if body is None else build_reduction(node, axes, body, self.problems)
-
-
-def _has_name(node: syntax.Expression) -> bool:
-    match node:
-        case syntax.Name():
-            return True
-        case syntax.UnaryExpression():
-            return _has_name(node.operand)
-        case syntax.BinaryExpression():
-            return _has_name(node.left) or _has_name(node.right)
-        case syntax.CallExpression():
-            return any(_has_name(a) for a in node.arguments)
-        case _:
-            return False

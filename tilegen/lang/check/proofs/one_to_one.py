@@ -7,8 +7,8 @@ from functools import reduce
 from itertools import permutations
 
 from tilegen.algebra import ZERO, Apply, Expr, Op, linear_parts, maximum, minimum, substitute, symbols
-from tilegen.lang.check.samples import is_affine
-from tilegen.lang.check.symbolic import Space, is_non_negative
+from tilegen.lang.check.proofs.samples import is_affine
+from tilegen.lang.check.proofs.symbolic import Space, is_non_negative
 from tilegen.lang.spec import Axis
 
 _MOST_GAPS = 3
@@ -107,7 +107,7 @@ def _by_integer_sets(indices: Sequence[Expr], space: Space) -> bool | None:
     if not is_affine(indices, space) or any(symbols(i) & space.free for i in indices):
         return None
     from tilegen.algebra import sym
-    from tilegen.lang.check.affine import find_point
+    from tilegen.lang.check.proofs.affine import find_point
 
     pairs = [(i, _primed(i, space.axes)) for i in indices]
     both = _both(space, space)
@@ -167,7 +167,7 @@ def are_disjoint(first: Sequence[Expr], a: Space, second: Sequence[Expr], b: Spa
             return True
     if not is_affine([*first, *moved], both) or any(symbols(i) & both.free for i in [*first, *moved]):
         return None
-    from tilegen.lang.check.affine import find_point
+    from tilegen.lang.check.proofs.affine import find_point
 
     point = find_point(both, [], list(zip(first, moved, strict=True)))
     return None if point is None else not point

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from tilegen.algebra import Apply, Expr, Op, Sym, evaluate, floor_div, sym, symbols
-from tilegen.lang.check.samples import Violation, is_affine_expression
-from tilegen.lang.check.symbolic import Space
+from tilegen.lang.check.proofs.samples import Violation, is_affine_expression
+from tilegen.lang.check.proofs.symbolic import Space
 
 _MAX_OPERATIONS = 400_000
 

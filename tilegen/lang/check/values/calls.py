@@ -6,13 +6,20 @@ from typing import TYPE_CHECKING
 
 from tilegen.dtypes import BOOL, DTYPES, F32, F64, DType, Kind
 from tilegen.lang import syntax
-from tilegen.lang.check.conversions import Free, Operand, arithmetic_type, default_type, explicit_cast, settle
-from tilegen.lang.check.functions import FUNCTIONS, ON_LITERALS, Operands
-from tilegen.lang.check.problems import Problems, counted
+from tilegen.lang.check.problems import Problems
+from tilegen.lang.check.values.conversions import (
+    Free,
+    Operand,
+    arithmetic_type,
+    default_type,
+    explicit_cast,
+    settle,
+)
+from tilegen.lang.check.values.functions import FUNCTIONS, ON_LITERALS, Operands
 from tilegen.lang.spec import Call, Literal, Value
 
 if TYPE_CHECKING:
-    from tilegen.lang.check.values import ValueBuilder
+    from tilegen.lang.check.values.build import ValueBuilder
 
 
 def build_call(builder: ValueBuilder, node: syntax.CallExpression) -> Operand | None:
@@ -21,15 +28,9 @@ def build_call(builder: ValueBuilder, node: syntax.CallExpression) -> Operand | 
     dtype = builder.types.choices.get(name) or DTYPES.get(name)
     arity = 3 if name == "where" else 1 if dtype is not None else FUNCTIONS[name][0]
     if len(arguments) != arity:
-        problems.error(
-            "TG0407",
-            f"`{name}` takes {counted(arity, 'argument')}, and {len(arguments)} "
-            f"{'is' if len(arguments) == 1 else 'are'} given",
-            node.span,
-            help="write `where(condition, then, otherwise)`"
-            if name == "where"
-            else f"write `{name}({', '.join('xyz'[:arity])})`",
-        )
+        case = "TG0407.where" if name == "where" else "TG0407.call"
+        letters, given = ", ".join("xyz"[:arity]), len(arguments)
+        problems.report(case, node.span, name=name, arity=arity, given=given, letters=letters)
         return None
     known = [a for a in arguments if a is not None]
     if len(known) < arity:
@@ -83,13 +84,9 @@ def _accepts(
     }[operands]
     if dtype.kind in accepted:
         return True
-    if dtype.kind is Kind.COMPLEX:
-        text = "take `real(…)`, `imag(…)` or `abs(…)` first"
-    elif len(node.arguments) == 1:
-        text = f"cast first: `{name}(f32({node.arguments[0].span.text}))`"
-    else:
-        text = "cast the arguments first"
-    problems.error("TG0408", f"`{name}` takes {operands.value}, and this is {dtype}", node.span, help=text)
+    one = node.arguments[0].span.text if len(node.arguments) == 1 and dtype.kind is not Kind.COMPLEX else None
+    case = "TG0408.complex" if dtype.kind is Kind.COMPLEX else "TG0408.cast"
+    problems.report(case, node.span, name=name, accepted=operands, type=dtype, argument=one)
     return False
 
 

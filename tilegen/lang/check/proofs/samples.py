@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import islice, product
 
 from tilegen.algebra import Apply, Expr, Op, evaluate, symbols
-from tilegen.lang.check.symbolic import Space
+from tilegen.lang.check.proofs.symbolic import Space
 from tilegen.lang.spec import Axis
 
 _VALUES = (4, 1, 2, 3, 8, 0, 5, 7)
@@ -63,7 +63,7 @@ def decide(index: Expr, lower: Expr, upper: Expr, spaces: Sequence[Space]) -> Vi
     violation = find_violation(index, lower, upper, spaces)
     if violation is not None:
         return violation
-    from tilegen.lang.check import affine
+    from tilegen.lang.check.proofs import affine
 
     return affine.decide(index, lower, upper, spaces)
 

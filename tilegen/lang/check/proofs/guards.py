@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tilegen.algebra import Expr, expr
-from tilegen.lang.check.conversions import Free, Operand
+from tilegen.lang.check.values.conversions import Free, Operand
 from tilegen.lang.spec import Binary, BinaryOp, Cast, IndexValue, Literal, Unary, UnaryOp, Value
 
 Conjunction = tuple[Expr, ...]

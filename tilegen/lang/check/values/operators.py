@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from tilegen.dtypes import BOOL, DType, Kind
+from tilegen.dtypes import BOOL, I32, DType, Kind
 from tilegen.lang import syntax
-from tilegen.lang.check.conversions import Free, Operand, arithmetic_type, settle, typed
 from tilegen.lang.check.header import Number
 from tilegen.lang.check.problems import Problems
+from tilegen.lang.check.values.conversions import Free, Operand, arithmetic_type, settle, typed
 from tilegen.lang.source import Span
 from tilegen.lang.spec import Binary, BinaryOp, Unary, UnaryOp
 
 if TYPE_CHECKING:
-    from tilegen.lang.check.values import ValueBuilder
+    from tilegen.lang.check.values.build import ValueBuilder
 
 _LOGICAL = (BinaryOp.AND, BinaryOp.OR)
 _EQUALITY = (BinaryOp.EQUAL, BinaryOp.NOT_EQUAL)
@@ -27,21 +29,13 @@ def build_unary(builder: ValueBuilder, node: syntax.UnaryExpression) -> Operand 
     problems = builder.problems
     if node.op == "not":
         value = typed(operand)
-        return (
-            Unary(UnaryOp.NOT, value, BOOL)
-            if _is_bool(value.dtype, "not", node.operand.span, problems)
-            else None
-        )
+        fits = _is_bool(value.dtype, "not", node.operand.span, problems)
+        return Unary(UnaryOp.NOT, value, BOOL) if fits else None
     if isinstance(operand, Free) and not isinstance(operand.value, bool):
         return Free(-operand.value if node.op == "-" else operand.value)
     dtype = arithmetic_type([operand])
     if dtype is BOOL:
-        problems.error(
-            "TG0404",
-            f"`{node.op}` takes a number, and this is a bool",
-            node.operand.span,
-            help="write `not`, or cast: `i32(…)`",
-        )
+        problems.report("TG0404.sign", node.operand.span, op=node.op, text=node.operand.span.text)
         return None
     if node.op == "+":
         return operand
@@ -71,7 +65,7 @@ def build_binary(builder: ValueBuilder, node: syntax.BinaryExpression) -> Operan
 def _is_bool(dtype: DType, op: str, span: Span, problems: Problems) -> bool:
     if dtype is BOOL:
         return True
-    problems.error("TG0404", f"`{op}` takes bools, and this is {dtype}", span, help="compare: `… != 0`")
+    problems.report("TG0404.bools", span, op=op, type=dtype, text=span.text)
     return False
 
 
@@ -87,44 +81,23 @@ def _logical(
 def _allowed(op: BinaryOp, dtype: DType, node: syntax.BinaryExpression, problems: Problems) -> bool:
     if op in _EQUALITY:
         return True
+    left, right = node.left.span.text, node.right.span.text
     if dtype.kind is Kind.COMPLEX:
         if op in _ORDER:
-            problems.error(
-                "TG0405",
-                "complex numbers have no order",
-                node.span,
-                help="compare `real(…)`, `imag(…)` or `abs(…)`",
-            )
-            return False
-        if op in (BinaryOp.FLOOR_DIVIDE, BinaryOp.REMAINDER, BinaryOp.POWER):
-            problems.error(
-                "TG0404",
-                f"`{op.value}` is not defined for {dtype}",
-                node.span,
-                help="multiply instead: `z * z`"
-                if op is BinaryOp.POWER
-                else "compute with `real(…)` and `imag(…)`",
-            )
-            return False
+            problems.report("TG0405.comparison", node.span)
+        elif op is BinaryOp.POWER:
+            problems.report("TG0404.complex_power", node.span, op=op, type=dtype)
+        elif op in (BinaryOp.FLOOR_DIVIDE, BinaryOp.REMAINDER):
+            problems.report("TG0404.complex", node.span, op=op, type=dtype)
+        else:
+            return True
+    elif dtype is BOOL and op not in _ORDER:
+        problems.report("TG0404.numbers", node.span, op=op)
+    elif op is BinaryOp.DIVIDE and dtype.is_integer:
+        problems.report("TG0402", node.span, type=dtype, left=left, right=right)
+    else:
         return True
-    if dtype is BOOL and op not in _ORDER:
-        problems.error(
-            "TG0404",
-            f"`{op.value}` takes numbers, and both operands are bools",
-            node.span,
-            help="write `and` or `or`, or cast: `i32(…)`",
-        )
-        return False
-    if op is BinaryOp.DIVIDE and dtype.is_integer:
-        problems.error(
-            "TG0402",
-            f"`/` is not defined for integers ({dtype})",
-            node.span,
-            help=f"write `{node.left.span.text} // {node.right.span.text}` to round down, or cast to a float: "
-            f"`f32({node.left.span.text}) / {node.right.span.text}`",
-        )
-        return False
-    return True
+    return False
 
 
 def _power_allowed(
@@ -133,12 +106,7 @@ def _power_allowed(
     negative = isinstance(right, Free) and right.value < 0
     if op is not BinaryOp.POWER or not dtype.is_integer or not negative:
         return True
-    problems.error(
-        "TG0404",
-        "an integer cannot be raised to a negative power",
-        node.right.span,
-        help=f"cast to a float first: `f32({node.left.span.text})`",
-    )
+    problems.report("TG0404.negative_power", node.right.span, left=node.left.span.text)
     return False
 
 
@@ -149,63 +117,38 @@ def _on_literals(
     if isinstance(a, bool) or isinstance(b, bool):
         if op in _EQUALITY and isinstance(a, bool) and isinstance(b, bool):
             return Free((a == b) is (op is BinaryOp.EQUAL))
-        problems.error(
-            "TG0404",
-            f"`{op.value}` takes numbers, and this is a bool",
-            node.span,
-            help="write numbers, or `and`, `or` and `not` for bools",
-        )
+        problems.report("TG0404.literals", node.span, op=op)
         return None
     if op is BinaryOp.DIVIDE and isinstance(a, int) and isinstance(b, int):
-        problems.error(
-            "TG0402",
-            "`/` is not defined for integers",
-            node.span,
-            help=f"write `{a} // {b}` to round down, or a float: `{a}.0 / {b}`",
-        )
+        problems.report("TG0402", node.span, type=I32, left=node.left.span.text, right=node.right.span.text)
         return None
     try:
         return Free(_compute(op, a, b))
     except (ZeroDivisionError, OverflowError, ValueError):
-        problems.error(
-            "TG0316",
-            f"`{node.span.text}` has no value",
-            node.span,
-            help="write the value that is meant, or divide by another number",
-        )
+        problems.report("TG0316.literals", node.span, text=node.span.text)
         return None
 
 
 def _compute(op: BinaryOp, a: int | float, b: int | float) -> Number:
-    match op:
-        case BinaryOp.ADD:
-            return a + b
-        case BinaryOp.SUBTRACT:
-            return a - b
-        case BinaryOp.MULTIPLY:
-            return a * b
-        case BinaryOp.DIVIDE:
-            return a / b
-        case BinaryOp.FLOOR_DIVIDE:
-            return a // b
-        case BinaryOp.REMAINDER:
-            return a % b
-        case BinaryOp.POWER:
-            return _power(a, b)
-        case BinaryOp.LESS:
-            return a < b
-        case BinaryOp.LESS_EQUAL:
-            return a <= b
-        case BinaryOp.GREATER:
-            return a > b
-        case BinaryOp.GREATER_EQUAL:
-            return a >= b
-        case BinaryOp.EQUAL:
-            return a == b
-        case BinaryOp.NOT_EQUAL:
-            return a != b
-        case BinaryOp.AND | BinaryOp.OR:
-            raise ValueError("`and` and `or` are not arithmetic")
+    if op is BinaryOp.POWER:
+        return _power(a, b)
+    return _COMPUTE[op](a, b)
+
+
+_COMPUTE: dict[BinaryOp, Callable[[int | float, int | float], Number]] = {
+    BinaryOp.ADD: operator.add,
+    BinaryOp.SUBTRACT: operator.sub,
+    BinaryOp.MULTIPLY: operator.mul,
+    BinaryOp.DIVIDE: operator.truediv,
+    BinaryOp.FLOOR_DIVIDE: operator.floordiv,
+    BinaryOp.REMAINDER: operator.mod,
+    BinaryOp.LESS: operator.lt,
+    BinaryOp.LESS_EQUAL: operator.le,
+    BinaryOp.GREATER: operator.gt,
+    BinaryOp.GREATER_EQUAL: operator.ge,
+    BinaryOp.EQUAL: operator.eq,
+    BinaryOp.NOT_EQUAL: operator.ne,
+}
 
 
 def _power(a: int | float, b: int | float) -> int | float:

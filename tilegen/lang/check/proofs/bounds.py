@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from tilegen.algebra import Expr, expr, substitute, sym, symbols
-from tilegen.lang.check.guards import Conditions
-from tilegen.lang.check.samples import Violation, decide, is_affine
-from tilegen.lang.check.symbolic import Space, is_non_negative
+from tilegen.lang.check.proofs.guards import Conditions
+from tilegen.lang.check.proofs.samples import Violation, decide, is_affine
+from tilegen.lang.check.proofs.symbolic import Space, is_non_negative
 from tilegen.lang.spec import Axis
 
 

@@ -30,7 +30,7 @@ def settle(operand: Operand, dtype: DType, span: Span, problems: Problems) -> Va
     """`operand` in `dtype` by the implicit conversions of an operation."""
     if not isinstance(operand, Free):
         return cast(operand, dtype)
-    number = literal_of(operand.value, dtype, span, problems)
+    number = literal_of(operand.value, dtype, span, problems, in_expression=True)
     return None if number is None else Literal(number, dtype)
 
 
@@ -75,8 +75,9 @@ def is_exact(source: DType, target: DType) -> bool:
     return promote(source, target) == target
 
 
-def store(operand: Operand, dtype: DType, what: str, span: Span, problems: Problems) -> Value | None:
-    """`operand` as it is stored in an element of type `dtype`; what may lose an integer's value needs a cast."""
+def store(operand: Operand, dtype: DType, target: str, span: Span, problems: Problems) -> Value | None:
+    """`operand` as it is stored in `target`, an element of type `dtype`; what may lose an integer's value needs
+    a cast."""
     if isinstance(operand, Free):
         return settle(operand, dtype, span, problems)
     source = operand.dtype
@@ -93,24 +94,16 @@ def store(operand: Operand, dtype: DType, what: str, span: Span, problems: Probl
             return Cast(operand, dtype)
         case (Kind.INT | Kind.UINT | Kind.BOOL, Kind.INT | Kind.UINT) if is_exact(source, dtype):
             return Cast(operand, dtype)
-    if source.kind is Kind.COMPLEX:
-        text = "take `real(…)`, `imag(…)` or `abs(…)`"
-    elif dtype is BOOL:
-        text = "compare: `… != 0`"
-    else:
-        text = f"cast: `{dtype}(…)`"
-    note = {
-        Kind.FLOAT: "a float is stored in an integer only by a cast, which truncates towards zero",
-        Kind.INT: f"{dtype} cannot hold every value of {source}",
-        Kind.UINT: f"{dtype} cannot hold every value of {source}",
-    }.get(source.kind, "")
-    problems.error(
-        "TG0403",
-        f"{what} holds {dtype}, and the value is {source}",
-        span,
-        note=note or (),
-        help=text,
-    )
+    match source.kind, dtype:
+        case Kind.COMPLEX, _:
+            case = "TG0403.complex"
+        case _, _ if dtype is BOOL:
+            case = "TG0403.bool"
+        case Kind.FLOAT, _:
+            case = "TG0403.float"
+        case _:
+            case = "TG0403.integer"
+    problems.report(case, span, target=target, type=dtype, value_type=source, text=span.text)
     return None
 
 
@@ -129,12 +122,7 @@ def explicit_cast(operand: Operand, dtype: DType, span: Span, problems: Problems
         value = operand.value
         if dtype.is_integer and isinstance(value, float):
             if value != value or value in (float("inf"), float("-inf")):
-                problems.error(
-                    "TG0412",
-                    f"`{show_number(value)}` has no value in {dtype}",
-                    span,
-                    help="write an integer, or cast to a float type",
-                )
+                problems.report("TG0412.float", span, value=show_number(value), type=dtype)
                 return None
             value = int(value)
         if dtype is BOOL:
@@ -144,11 +132,6 @@ def explicit_cast(operand: Operand, dtype: DType, span: Span, problems: Problems
         return settle(Free(value), dtype, span, problems)
     source = operand.dtype
     if source.kind is Kind.COMPLEX and dtype.kind is not Kind.COMPLEX:
-        problems.error(
-            "TG0412",
-            f"{source} cannot be cast to {dtype}",
-            span,
-            help="take `real(…)`, `imag(…)` or `abs(…)`",
-        )
+        problems.report("TG0412.complex", span, source=source, type=dtype)
         return None
     return cast(operand, dtype)
