@@ -29,9 +29,9 @@ from tilegen.algebra import evaluate
 from tilegen.core.nest import Nest
 from tilegen.core.nest.affine import memory_order
 from tilegen.core.nest.merge import simplified_nest
-from tilegen.core.schedule.cache_hints import with_cache_hints
+from tilegen.core.schedule.known_sizes import short_sizes, with_cache_hints
 from tilegen.core.schedule.model import Placement, Schedule, Stage
-from tilegen.families.tiles.candidates import auto_schedule, short_sizes
+from tilegen.families.tiles.candidates import auto_schedule
 from tilegen.families.tiles.plan import plan_map
 from tilegen.families.tiles.shapes import packed_tiles, tile_cost
 from tilegen.lang.check import check

@@ -7,7 +7,7 @@ import pytest
 
 from tilegen.lang import codes
 
-PACKAGE = Path(codes.__file__).parent.parent
+PACKAGE = Path(codes.__file__).parents[2]
 STAGES = {
     "parse": codes.parse,
     "check": codes.check,

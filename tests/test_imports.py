@@ -37,6 +37,7 @@ ORDER = [
     "families",
     "render",
     "program",
+    "show",
     "legal",
     "toolchain",
     "sim",

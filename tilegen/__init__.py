@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from tilegen.api.kernel import Kernel
     from tilegen.lang.diagnostics import Diagnostic, SpecError
     from tilegen.run.errors import ArgumentError, ArgumentTypeError, LaunchError
+    from tilegen.show import show
     from tilegen.toolchain.errors import CompileError, ToolchainMissing
 
 __version__ = "0.1.0"
@@ -36,6 +37,7 @@ __all__ = [
     "__version__",
     "load",
     "loads",
+    "show",
 ]
 
 _MODULES = {
@@ -51,6 +53,7 @@ _MODULES = {
     "ToolchainMissing": "tilegen.toolchain.errors",
     "load": "tilegen.api.files",
     "loads": "tilegen.api.files",
+    "show": "tilegen.show",
 }
 
 

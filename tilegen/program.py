@@ -10,9 +10,10 @@ from tilegen.algebra import evaluate
 from tilegen.core.nest import Nest
 from tilegen.core.plan.conditions import holds
 from tilegen.core.plan.model import Plan
+from tilegen.core.schedule.directives import spec_of
 from tilegen.core.schedule.model import Schedule
-from tilegen.cuda.names import kernel_identifier
-from tilegen.cuda.view import ParameterView
+from tilegen.cuda.names import identifier
+from tilegen.cuda.tree import Parameter
 from tilegen.families.plans import Request, plans_of
 from tilegen.lang.spec import Bounds, IndexType, Kernel, ScheduleSpec
 from tilegen.render import Rendered, render
@@ -41,7 +42,7 @@ class LaunchShape:
     blocks: int
     threads: int
     dynamic_shared: int
-    parameters: tuple[ParameterView, ...]
+    parameters: tuple[Parameter, ...]
     scratch: tuple[ScratchShape, ...] = ()
 
 
@@ -51,10 +52,11 @@ class LaunchRefused(ValueError):
 
 @dataclass(frozen=True)
 class Program:
-    """A kernel under one schedule: its plans (variants, in order of preference) and the source of all of them."""
+    """A kernel under one schedule: its plans (variants, in order of preference) and the source of all of them.
+    `schedules`: the alternatives that the plans are made of."""
 
     kernel: Kernel
-    schedule: Schedule
+    schedules: tuple[Schedule, ...]
     target: Target
     plans: tuple[Plan, ...]
     rendered: Rendered
@@ -62,6 +64,11 @@ class Program:
     @property
     def source(self) -> str:
         return self.rendered.source
+
+    @property
+    def schedule(self) -> Schedule:
+        """The first alternative."""
+        return self.schedules[0]
 
     @cached_property
     def nest(self) -> Nest:
@@ -140,7 +147,7 @@ class Program:
 
 def build(
     kernel: Kernel,
-    schedule: ScheduleSpec | None,
+    schedule: ScheduleSpec | Schedule | tuple[Schedule, ...] | None,
     target: Target,
     *,
     sizes: Mapping[str, int] | None = None,
@@ -148,12 +155,15 @@ def build(
     name: str | None = None,
     provenance: tuple[str, ...] = (),
 ) -> Program:
-    """Lower and render `kernel` under `schedule` (single values; None: `auto`).
+    """Lower and render `kernel` under `schedule`: as it was written (single values), a value or several alternatives,
+    the best first; None is `auto`.
 
     `sizes`: actual sizes that `auto` may fit its choice to; the code stays right for all others. `constants`: values of
     compile-time sizes over their defaults. `name`: stem of the launcher's name, the kernel's own by default.
     Raises SpecError for what cannot be generated or a directive that cannot be honoured.
     """
-    stem = kernel_identifier(name or kernel.name)
-    plans, chosen = plans_of(Request(kernel, schedule, target, sizes, constants, stem))
-    return Program(kernel, chosen, target, plans, render(plans, stem, provenance))
+    stem = identifier(name or kernel.name)
+    if isinstance(schedule, Schedule | tuple):
+        schedule = spec_of((schedule,) if isinstance(schedule, Schedule) else schedule)
+    made = plans_of(Request(kernel, schedule, target, sizes, constants, stem))
+    return Program(kernel, made.schedules, target, made.plans, render(made.plans, stem, provenance))

@@ -63,7 +63,7 @@ def test_transpose(checked: Callable[[str], Spec]) -> None:
         assert kernel.tensor("a").strides == (N, ONE) and kernel.tensor("b").strides == (M, ONE)
         assert kernel.bindings == () and kernel.runtime_bounds == ()
     assert [s.name for s in family.schedules] == ["naive", "tiled"]
-    assert family.schedules[1].directives[0].axes == (("i", (16, 32)), ("j", (32,)))  # type: ignore[union-attr]
+    assert family.schedules[1].directives[0].entries == (("i", (16, 32)), ("j", (32,)))  # type: ignore[union-attr]
     assert [(dict(t.sizes), t.on_gpu) for t in family.tests][1] == ({"M": 8192, "N": 8192}, True)
     (expectation,) = family.expectations
     assert [c.unit for c in expectation.conditions] == [Unit.IDEAL, Unit.COPY] and dict(expectation.at) == {

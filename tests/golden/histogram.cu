@@ -51,8 +51,8 @@ static __global__ void __launch_bounds__(512, 2) histogram_auto(
 
     const int thread = static_cast<int>(threadIdx.x);
     const index_t vectors = N / 16;
-    const int own = thread & (COPIES - 1);
-    const unsigned mine = own * 4;
+    const int copy = thread & (COPIES - 1);
+    const unsigned mine = copy * 4;
     const index_t start = static_cast<index_t>(blockIdx.x) * CHUNK;
     const index_t stride = static_cast<index_t>(gridDim.x) * CHUNK;
 
@@ -94,20 +94,22 @@ static __global__ void __launch_bounds__(512, 2) histogram_auto(
 
     __syncthreads();
 
-    // Totals of the block: each thread adds the copies of a bin, beginning where no other lane does: all banks are busy.
+    // Totals of the block: each thread adds the copies of a bin, beginning where no other lane does: all banks are
+    // busy.
     for (int n = thread; n < BINS; n += THREADS) {
         unsigned total = 0;
         #pragma unroll
         for (int c = 0; c < COPIES; ++c) {
-            total += counts[n * COPIES + ((own + c) & (COPIES - 1))];
+            total += counts[n * COPIES + ((copy + c) & (COPIES - 1))];
         }
-        counts[n * COPIES + own] = total;
+        counts[n * COPIES + copy] = total;
         if (gridDim.x > 1 && total != 0) {
             atomicAdd(totals + n, total);
         }
     }
 
-    // The last block to finish writes h: the fence puts a block's totals before its ticket, so the last ticket sees them all.
+    // The last block to finish writes h: the fence puts a block's totals before its ticket, so the last ticket sees
+    // them all.
     if (gridDim.x > 1) {
         __threadfence();
         __syncthreads();
@@ -121,7 +123,7 @@ static __global__ void __launch_bounds__(512, 2) histogram_auto(
         __threadfence();
     }
     for (int b = thread; b < BINS; b += THREADS) {
-        const int total = static_cast<int>(gridDim.x > 1 ? __ldcg(totals + b) : counts[b * COPIES + own]);
+        const int total = static_cast<int>(gridDim.x > 1 ? __ldcg(totals + b) : counts[b * COPIES + copy]);
         h[b] = total;
     }
 }
@@ -150,8 +152,8 @@ static __global__ void __launch_bounds__(512, 2) histogram_auto_scalar(
     __shared__ bool last;
 
     const int thread = static_cast<int>(threadIdx.x);
-    const int own = thread & (COPIES - 1);
-    const unsigned mine = own * 4;
+    const int copy = thread & (COPIES - 1);
+    const unsigned mine = copy * 4;
     const index_t start = static_cast<index_t>(blockIdx.x) * CHUNK;
     const index_t stride = static_cast<index_t>(gridDim.x) * CHUNK;
 
@@ -184,20 +186,22 @@ static __global__ void __launch_bounds__(512, 2) histogram_auto_scalar(
 
     __syncthreads();
 
-    // Totals of the block: each thread adds the copies of a bin, beginning where no other lane does: all banks are busy.
+    // Totals of the block: each thread adds the copies of a bin, beginning where no other lane does: all banks are
+    // busy.
     for (int n = thread; n < BINS; n += THREADS) {
         unsigned total = 0;
         #pragma unroll
         for (int c = 0; c < COPIES; ++c) {
-            total += counts[n * COPIES + ((own + c) & (COPIES - 1))];
+            total += counts[n * COPIES + ((copy + c) & (COPIES - 1))];
         }
-        counts[n * COPIES + own] = total;
+        counts[n * COPIES + copy] = total;
         if (gridDim.x > 1 && total != 0) {
             atomicAdd(totals + n, total);
         }
     }
 
-    // The last block to finish writes h: the fence puts a block's totals before its ticket, so the last ticket sees them all.
+    // The last block to finish writes h: the fence puts a block's totals before its ticket, so the last ticket sees
+    // them all.
     if (gridDim.x > 1) {
         __threadfence();
         __syncthreads();
@@ -211,7 +215,7 @@ static __global__ void __launch_bounds__(512, 2) histogram_auto_scalar(
         __threadfence();
     }
     for (int b = thread; b < BINS; b += THREADS) {
-        const int total = static_cast<int>(gridDim.x > 1 ? __ldcg(totals + b) : counts[b * COPIES + own]);
+        const int total = static_cast<int>(gridDim.x > 1 ? __ldcg(totals + b) : counts[b * COPIES + copy]);
         h[b] = total;
     }
 }
@@ -237,7 +241,7 @@ cudaError_t histogram_launch(
         return cudaErrorInvalidValue;
     }
     if (reinterpret_cast<uintptr_t>(x) % 16 == 0) {
-        const int64_t blocks = (N / 32768 + 1 < 264 ? N / 32768 + 1 : 264);
+        const int64_t blocks = N / 32768 + 1 < 264 ? N / 32768 + 1 : 264;
         if (blocks > 2147483647) {
             return cudaErrorInvalidConfiguration;
         }
@@ -288,7 +292,7 @@ cudaError_t histogram_launch(
         const cudaError_t freed = cudaFreeAsync(scratch, stream);
         return error != cudaSuccess ? error : freed;
     }
-    const int64_t blocks = (N / 4096 + 1 < 264 ? N / 4096 + 1 : 264);
+    const int64_t blocks = N / 4096 + 1 < 264 ? N / 4096 + 1 : 264;
     if (blocks > 2147483647) {
         return cudaErrorInvalidConfiguration;
     }

@@ -45,9 +45,9 @@ static __global__ void __launch_bounds__(128, 4) histogram_rows_small(
     const index_t r = static_cast<index_t>(blockIdx.x / parts);
     const index_t bins = B - 1;
     const int copies = 1 << (31 - __clz(min(static_cast<int>(CAPACITY / bins), 32)));
-    const int own = thread & (copies - 1);
+    const int copy = thread & (copies - 1);
     const int turn = (thread * copies / 32) & (copies - 1);
-    const unsigned mine = own * 4;
+    const unsigned mine = copy * 4;
     const unsigned pitch = copies * 4;
     const index_t start = static_cast<index_t>(part) * CHUNK;
     const index_t stride = static_cast<index_t>(parts) * CHUNK;
@@ -87,7 +87,8 @@ static __global__ void __launch_bounds__(128, 4) histogram_rows_small(
 
     __syncthreads();
 
-    // Totals of the block: each thread adds the copies of a bin, beginning where no other lane does: all banks are busy.
+    // Totals of the block: each thread adds the copies of a bin, beginning where no other lane does: all banks are
+    // busy.
     for (int n = thread; n < bins; n += THREADS) {
         unsigned total = 0;
         for (int c = 0; c < copies; ++c) {
@@ -99,7 +100,8 @@ static __global__ void __launch_bounds__(128, 4) histogram_rows_small(
         }
     }
 
-    // The last block to finish writes h: the fence puts a block's totals before its ticket, so the last ticket sees them all.
+    // The last block to finish writes h: the fence puts a block's totals before its ticket, so the last ticket sees
+    // them all.
     if (parts > 1) {
         __threadfence();
         __syncthreads();
@@ -173,7 +175,8 @@ static __global__ void __launch_bounds__(128, 4) histogram_rows_small_many(
         }
     }
 
-    // The last block to finish writes h: the fence puts a block's totals before its ticket, so the last ticket sees them all.
+    // The last block to finish writes h: the fence puts a block's totals before its ticket, so the last ticket sees
+    // them all.
     __threadfence();
     __syncthreads();
     if (thread == 0) {

@@ -45,9 +45,8 @@ static __global__ void __launch_bounds__(256, 1) im2col_auto(
             if (w < W) {
                 const index_t x1 = h + r - 1;
                 const index_t x2 = s + w - 1;
-                y[(((c * 3 + r) * 3 + s) * H + h) * W + w] = inside<index_t>(x1, H) && inside<index_t>(x2, W)
-                    ? x[(c * H + x1) * W + x2]
-                    : 0.0f;
+                y[(((c * 3 + r) * 3 + s) * H + h) * W + w] =
+                    inside<index_t>(x1, H) && inside<index_t>(x2, W) ? x[(c * H + x1) * W + x2] : 0.0f;
             }
         }
     }

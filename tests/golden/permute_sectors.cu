@@ -79,8 +79,8 @@ static __global__ void __launch_bounds__(352) permute_s(
 
     __syncthreads();
 
-    // Write y, a warp per row: from the first sector of 32 bytes that begins in the tile to the first that
-    // begins behind it, so that no two blocks write parts of one.
+    // Write y, a warp per row: from the first sector of 32 bytes that begins in the tile to the first that begins
+    // behind it, so that no two blocks write parts of one.
     if (interior) {
         const int thread_b = thread % 32;
         const int thread_e = thread / 32;
@@ -92,9 +92,9 @@ static __global__ void __launch_bounds__(352) permute_s(
             const int end_b = 165 + to_sector(y + ((e * A + a) * 65 + d0) * 33 + 165);
             #pragma unroll
             for (int step_b = 0; step_b < 6; ++step_b) {
-                const int item_ = late_b + thread_b + step_b * 32;
-                if ((step_b < 4 || item_ < end_b) && tile_e < 65) {
-                    y[((e * A + a) * 65 + d0) * 33 + item_] = x_tile[tile_e][item_];
+                const int item = late_b + thread_b + step_b * 32;
+                if ((step_b < 4 || item < end_b) && tile_e < 65) {
+                    y[((e * A + a) * 65 + d0) * 33 + item] = x_tile[tile_e][item];
                 }
             }
         }
@@ -109,10 +109,10 @@ static __global__ void __launch_bounds__(352) permute_s(
             const int end_b = 165 + to_sector(y + ((e * A + a) * 65 + d0) * 33 + 165);
             #pragma unroll
             for (int step_b = 0; step_b < 6; ++step_b) {
-                const int item_ = late_b + thread_b + step_b * 32;
-                const index_t d = d0 + item_ / 33;
-                if ((step_b < 4 || item_ < end_b) && tile_e < 65 && d < 65) {
-                    y[((e * A + a) * 65 + d0) * 33 + item_] = x_tile[tile_e][item_];
+                const int item = late_b + thread_b + step_b * 32;
+                const index_t d = d0 + item / 33;
+                if ((step_b < 4 || item < end_b) && tile_e < 65 && d < 65) {
+                    y[((e * A + a) * 65 + d0) * 33 + item] = x_tile[tile_e][item];
                 }
             }
         }

@@ -198,7 +198,7 @@ static __global__ void __launch_bounds__(256, 1) down_s_long(
     #pragma unroll
     for (int l = 0; l < 2; ++l) {
         if (part == l % 8) {
-            const PackedStates<float, 1> states{sum_states + static_cast<size_t>(row) * places};
+            const PackedStates<float, 1> states = {sum_states + static_cast<size_t>(row) * places};
             sum_ahead[l][lane] = look_back_column<Sum>(states, 64, l * 32 + lane, tile, sum_tile[l], 0.0f);
         }
     }
@@ -284,7 +284,8 @@ static __global__ void __launch_bounds__(256, 1) down_s(
             }
         }
 
-        // The totals of the threads of a column meet in shared memory, in one half of it, then the other: one barrier per tile will do.
+        // The totals of the threads of a column meet in shared memory, in one half of it, then the other: one barrier
+        // per tile will do.
         const int parity = static_cast<int>(i0 / TILE_I % 2);
         #pragma unroll
         for (int l = 0; l < 2; ++l) {
@@ -400,7 +401,7 @@ static __global__ void __launch_bounds__(256, 1) down_s_long_scalar(
 
     // A thread per column finds the total of the tiles before this one, which other blocks have.
     if (part == 0) {
-        const PackedStates<float, 1> states{sum_states + static_cast<size_t>(row) * places};
+        const PackedStates<float, 1> states = {sum_states + static_cast<size_t>(row) * places};
         sum_ahead[lane] = look_back_column<Sum>(states, 32, lane, tile, sum_tile, 0.0f);
     }
     __syncthreads();
@@ -462,7 +463,8 @@ static __global__ void __launch_bounds__(256, 1) down_s_scalar(
             sum_thread = sum_thread + sum_term[step];
         }
 
-        // The totals of the threads of a column meet in shared memory, in one half of it, then the other: one barrier per tile will do.
+        // The totals of the threads of a column meet in shared memory, in one half of it, then the other: one barrier
+        // per tile will do.
         const int parity = static_cast<int>(i0 / TILE_I % 2);
         sum_parts[parity][part][lane] = sum_thread;
         __syncthreads();
@@ -515,7 +517,7 @@ cudaError_t down_launch(
         reinterpret_cast<uintptr_t>(x) % 4 == 0 &&
         (C + 63) / 64 <= 528 &&
         R >= 128) {
-        const int64_t blocks = ((R + 63) / 64) * ((C + 63) / 64);
+        const int64_t blocks = (R + 63) / 64 * ((C + 63) / 64);
         if (blocks > 2147483647) {
             return cudaErrorInvalidConfiguration;
         }
@@ -589,7 +591,7 @@ cudaError_t down_launch(
         return cudaGetLastError();
     }
     if ((C + 31) / 32 <= 528 && R >= 128) {
-        const int64_t blocks = ((R + 63) / 64) * ((C + 31) / 32);
+        const int64_t blocks = (R + 63) / 64 * ((C + 31) / 32);
         if (blocks > 2147483647) {
             return cudaErrorInvalidConfiguration;
         }

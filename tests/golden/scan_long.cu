@@ -248,9 +248,9 @@ static __global__ void __launch_bounds__(256, 1) drawdown_auto_long(
 
     // One warp finds the total of the tiles before this one, which other blocks have.
     if (warp == 0) {
-        const PackedStates<float, 16> states{top_states};
-        const float before = look_back<Maximum>(
-            states, static_cast<int>(tiles_i), tile, lane, top_tile, -__int_as_float(0x7f800000));
+        const PackedStates<float, 16> states = {top_states};
+        const float before =
+            look_back<Maximum>(states, static_cast<int>(tiles_i), tile, lane, top_tile, -__int_as_float(0x7f800000));
         if (lane == 0) {
             top_ahead = before;
         }
@@ -342,7 +342,8 @@ static __global__ void __launch_bounds__(256, 1) drawdown_auto(
             top_warp = maximum(top_warp, top_step);
         }
 
-        // The totals of the warps meet in shared memory, in one half of it, then the other: one barrier per tile will do.
+        // The totals of the warps meet in shared memory, in one half of it, then the other: one barrier per tile will
+        // do.
         const int parity = static_cast<int>(i0 / TILE_I % 2);
         if (lane == 0) {
             top_warps[parity][warp] = top_warp;
@@ -456,9 +457,9 @@ static __global__ void __launch_bounds__(256, 1) drawdown_auto_long_scalar(
 
     // One warp finds the total of the tiles before this one, which other blocks have.
     if (warp == 0) {
-        const PackedStates<float, 16> states{top_states};
-        const float before = look_back<Maximum>(
-            states, static_cast<int>(tiles_i), tile, lane, top_tile, -__int_as_float(0x7f800000));
+        const PackedStates<float, 16> states = {top_states};
+        const float before =
+            look_back<Maximum>(states, static_cast<int>(tiles_i), tile, lane, top_tile, -__int_as_float(0x7f800000));
         if (lane == 0) {
             top_ahead = before;
         }
@@ -525,7 +526,8 @@ static __global__ void __launch_bounds__(256, 1) drawdown_auto_scalar(
             top_warp = maximum(top_warp, top_step);
         }
 
-        // The totals of the warps meet in shared memory, in one half of it, then the other: one barrier per tile will do.
+        // The totals of the warps meet in shared memory, in one half of it, then the other: one barrier per tile will
+        // do.
         const int parity = static_cast<int>(i0 / TILE_I % 2);
         if (lane == 0) {
             top_warps[parity][warp] = top_warp;

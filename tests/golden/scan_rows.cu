@@ -105,7 +105,8 @@ static __global__ void __launch_bounds__(256, 1) cumsum_s(
             sum_warp = sum_warp + sum_step;
         }
 
-        // The totals of the warps meet in shared memory, in one half of it, then the other: one barrier per tile will do.
+        // The totals of the warps meet in shared memory, in one half of it, then the other: one barrier per tile will
+        // do.
         const int parity = static_cast<int>(j0 / TILE_J % 2);
         if (lane == 0) {
             sum_warps[parity][side * 2 + warp] = sum_warp;
@@ -187,7 +188,8 @@ static __global__ void __launch_bounds__(256, 1) cumsum_s_scalar(
             sum_warp = sum_warp + sum_step;
         }
 
-        // The totals of the warps meet in shared memory, in one half of it, then the other: one barrier per tile will do.
+        // The totals of the warps meet in shared memory, in one half of it, then the other: one barrier per tile will
+        // do.
         const int parity = static_cast<int>(j0 / TILE_J % 2);
         if (lane == 0) {
             sum_warps[parity][side * 2 + warp] = sum_warp;

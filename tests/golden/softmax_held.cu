@@ -285,7 +285,8 @@ static __global__ void __launch_bounds__(256, 1) softmax_held_long(
                 f16x4 y_out;
                 #pragma unroll
                 for (int l = 0; l < 4; ++l) {
-                    y_out.lane[l] = __float2half_rn(quotient(expf(__half2float(x_in[s].lane[l]) - row_max), row_sum_divisor));
+                    y_out.lane[l] =
+                        __float2half_rn(quotient(expf(__half2float(x_in[s].lane[l]) - row_max), row_sum_divisor));
                 }
                 *reinterpret_cast<f16x4*>(y + i * C + j) = y_out;
             }

@@ -71,19 +71,19 @@ static __global__ void __launch_bounds__(256, 1) total_auto(
         float row_sum_chunk = 0.0f;
         f32x4 x_in[4];
         #pragma unroll
-        for (int s_ = 0; s_ < 4; ++s_) {
-            const index_t i = base + (s_ * TEAM + member) * 4;
+        for (int s1 = 0; s1 < 4; ++s1) {
+            const index_t i = base + (s1 * TEAM + member) * 4;
             if (i < N) {
-                x_in[s_] = *reinterpret_cast<const f32x4*>(x + i);
+                x_in[s1] = *reinterpret_cast<const f32x4*>(x + i);
             }
         }
         #pragma unroll
-        for (int s_ = 0; s_ < 4; ++s_) {
-            const index_t i = base + (s_ * TEAM + member) * 4;
+        for (int s1 = 0; s1 < 4; ++s1) {
+            const index_t i = base + (s1 * TEAM + member) * 4;
             if (i < N) {
                 #pragma unroll
                 for (int l = 0; l < 4; ++l) {
-                    row_sum_chunk += x_in[s_].lane[l];
+                    row_sum_chunk += x_in[s1].lane[l];
                 }
             }
         }
@@ -91,7 +91,7 @@ static __global__ void __launch_bounds__(256, 1) total_auto(
     }
 
     // Combine over the 256 threads of the row: lanes by shuffles, then one value per warp.
-    // The last block to finish its part puts all parts together, in their order: the same bits on every run.
+    // The last block to finish its part puts all parts together, in order: the same bits on every run.
     row_sum = across_lanes<Sum, 32>(row_sum);
     if (thread % 32 == 0) {
         row_sum_parts[thread / 32] = row_sum;
@@ -158,24 +158,24 @@ static __global__ void __launch_bounds__(256, 1) total_auto_scalar(
         float row_sum_chunk = 0.0f;
         float x_in[4];
         #pragma unroll
-        for (int s_ = 0; s_ < 4; ++s_) {
-            const index_t i = base + s_ * TEAM + member;
+        for (int s1 = 0; s1 < 4; ++s1) {
+            const index_t i = base + s1 * TEAM + member;
             if (i < N) {
-                x_in[s_] = x[i];
+                x_in[s1] = x[i];
             }
         }
         #pragma unroll
-        for (int s_ = 0; s_ < 4; ++s_) {
-            const index_t i = base + s_ * TEAM + member;
+        for (int s1 = 0; s1 < 4; ++s1) {
+            const index_t i = base + s1 * TEAM + member;
             if (i < N) {
-                row_sum_chunk += x_in[s_];
+                row_sum_chunk += x_in[s1];
             }
         }
         row_sum += row_sum_chunk;
     }
 
     // Combine over the 256 threads of the row: lanes by shuffles, then one value per warp.
-    // The last block to finish its part puts all parts together, in their order: the same bits on every run.
+    // The last block to finish its part puts all parts together, in order: the same bits on every run.
     row_sum = across_lanes<Sum, 32>(row_sum);
     if (thread % 32 == 0) {
         row_sum_parts[thread / 32] = row_sum;
@@ -233,7 +233,7 @@ cudaError_t total_launch(
         return cudaErrorInvalidValue;
     }
     if (N % 4 == 0 && reinterpret_cast<uintptr_t>(x) % 16 == 0) {
-        const int64_t blocks = (1056 < N / 4096 + 1 ? 1056 : N / 4096 + 1);
+        const int64_t blocks = 1056 < N / 4096 + 1 ? 1056 : N / 4096 + 1;
         if (blocks > 2147483647) {
             return cudaErrorInvalidConfiguration;
         }
@@ -284,7 +284,7 @@ cudaError_t total_launch(
         const cudaError_t freed = cudaFreeAsync(scratch, stream);
         return error != cudaSuccess ? error : freed;
     }
-    const int64_t blocks = (1056 < N / 1024 + 1 ? 1056 : N / 1024 + 1);
+    const int64_t blocks = 1056 < N / 1024 + 1 ? 1056 : N / 1024 + 1;
     if (blocks > 2147483647) {
         return cudaErrorInvalidConfiguration;
     }

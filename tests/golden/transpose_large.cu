@@ -24,7 +24,8 @@ static __global__ void __launch_bounds__(256, 1) transpose_large(
     extern __shared__ __align__(16) unsigned char shared_bytes[];
 
     // The block's part of a, rows along j; one element of padding per row: accesses across rows meet different banks.
-    float (&a_tile)[TILE_I][TILE_J + 1] = *reinterpret_cast<float (*)[TILE_I][TILE_J + 1]>(shared_bytes);
+    float (&a_tile)[TILE_I][TILE_J + 1] = *reinterpret_cast<float (*)[TILE_I][TILE_J + 1]>(
+        shared_bytes);
 
     const int thread = static_cast<int>(threadIdx.x);
     const unsigned tiles_i = static_cast<unsigned>((M + TILE_I - 1) / TILE_I);
@@ -91,7 +92,7 @@ cudaError_t transpose_launch(
     if (N == 0 || M == 0) {
         return cudaSuccess;
     }
-    const int64_t blocks = ((N + 127) / 128) * ((M + 127) / 128);
+    const int64_t blocks = (N + 127) / 128 * ((M + 127) / 128);
     if (blocks > 2147483647) {
         return cudaErrorInvalidConfiguration;
     }

@@ -105,7 +105,7 @@ cudaError_t transpose_launch(
     if (N == 0 || M == 0) {
         return cudaSuccess;
     }
-    const int64_t blocks = ((N + 31) / 32) * ((M + 31) / 32);
+    const int64_t blocks = (N + 31) / 32 * ((M + 31) / 32);
     if (blocks > 2147483647) {
         return cudaErrorInvalidConfiguration;
     }

@@ -25,7 +25,8 @@ static __global__ void __launch_bounds__(256, 1) transpose_vector(
     constexpr int TILE_J = 64;
     constexpr int TILE_I = 64;
 
-    // The block's part of a, rows along i; the chunks of 4 of a row are XOR-swizzled: accesses across rows meet different banks.
+    // The block's part of a, rows along i; the chunks of 4 of a row are XOR-swizzled: accesses across rows meet
+    // different banks.
     __shared__ __align__(16) float a_tile[TILE_J][TILE_I];
 
     const int thread = static_cast<int>(threadIdx.x);
@@ -43,7 +44,9 @@ static __global__ void __launch_bounds__(256, 1) transpose_vector(
             #pragma unroll
             for (int r = 0; r < 4; ++r) {
                 const index_t i = i0 + thread_i * 4 + r;
-                if (i < M) { rows[r] = *reinterpret_cast<const f32x4*>(a + i * N + j); }
+                if (i < M) {
+                    rows[r] = *reinterpret_cast<const f32x4*>(a + i * N + j);
+                }
             }
             #pragma unroll
             for (int l = 0; l < 4; ++l) {
@@ -157,7 +160,7 @@ cudaError_t transpose_launch(
         M % 4 == 0 &&
         reinterpret_cast<uintptr_t>(a) % 16 == 0 &&
         N % 4 == 0) {
-        const int64_t blocks = ((N + 63) / 64) * ((M + 63) / 64);
+        const int64_t blocks = (N + 63) / 64 * ((M + 63) / 64);
         if (blocks > 2147483647) {
             return cudaErrorInvalidConfiguration;
         }
@@ -176,7 +179,7 @@ cudaError_t transpose_launch(
             static_cast<long long>(N));
         return cudaGetLastError();
     }
-    const int64_t blocks = ((N + 63) / 64) * ((M + 63) / 64);
+    const int64_t blocks = (N + 63) / 64 * ((M + 63) / 64);
     if (blocks > 2147483647) {
         return cudaErrorInvalidConfiguration;
     }

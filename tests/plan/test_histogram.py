@@ -204,7 +204,7 @@ def test_the_launcher_gives_every_bin_a_place_in_scratch_memory(bytes_: Program)
         ("totals", 1024, True),
         ("tickets", 4, True),
     ]
-    assert [p.name for p in shape.parameters] == ["x", "h", "totals", "tickets", "N"]
+    assert [p.key for p in shape.parameters] == ["x", "h", "totals", "tickets", "N"]
 
 
 @settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

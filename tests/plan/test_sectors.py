@@ -10,6 +10,7 @@ import pytest
 
 import tilegen
 from tilegen.analysis.metrics import metrics
+from tilegen.core.schedule.directives import schedule_lines
 from tilegen.core.schedule.variants import expand
 from tilegen.lang.check import check
 from tilegen.lang.diagnostics import SpecError
@@ -126,14 +127,14 @@ TRANSPOSE = "kernel t(M, N) {{ in a: {0}[M, N]; out b: {0}[N, M]; b[j, i] = a[i,
 def test_auto_has_them_where_rows_begin_anywhere(dtype: str, tile: tuple[int, int]) -> None:
     program = fitted(TRANSPOSE.format(dtype), {"M": 8191, "N": 8193})
     assert dict(program.schedule.tile) == {"j": tile[0], "i": tile[1]}
-    assert "hint b sectors" in program.schedule.describe()
+    assert "hint b sectors" in schedule_lines(program.schedules)[0]
 
 
 @pytest.mark.parametrize(
     "sizes", [{"M": 8192, "N": 8192}, {"M": 300, "N": 301}], ids=["vectors", "few blocks"]
 )
 def test_auto_does_not_have_them_elsewhere(sizes: dict[str, int]) -> None:
-    assert "sectors" not in fitted(TRANSPOSE.format("f32"), sizes).schedule.describe()
+    assert "sectors" not in schedule_lines(fitted(TRANSPOSE.format("f32"), sizes).schedules)[0]
 
 
 def test_auto_has_them_over_several_short_axes() -> None:
@@ -142,8 +143,9 @@ def test_auto_has_them_over_several_short_axes() -> None:
         " y[e, c, a, d, b] = x[a, b, c, d, e] }"
     )
     program = fitted(text, {"A": 32, "B": 33, "C": 31, "D": 65, "E": 65})
-    assert program.schedule.describe().startswith(
-        "tile e = 65, d = 5, b = 33; stage x; bounds split; hint y sectors"
+    assert schedule_lines(program.schedules)[0].startswith(
+        "at A = 32, B = 33, C = 31, D = 65, E = 65; tile e = 65, d = 5, b = 33; stage x auto; "
+        "bounds split; hint y sectors"
     )
     # 33 rows of the load and 65 of the output: 11 warps leave one of them idle once.
     assert program.plans[0].threads == 352
@@ -152,7 +154,8 @@ def test_auto_has_them_over_several_short_axes() -> None:
 def test_the_tile_of_a_run_that_is_all_of_it_has_none() -> None:
     """Its sectors are its own but for the two ends."""
     text = "kernel k(A, B, C) { in x: f32[A, B, C]; out y: f32[A, C, B]; y[a, c, b] = x[a, b, c] }"
-    assert "sectors" not in fitted(text, {"A": 512, "B": 31, "C": 2049}).schedule.describe()
+    program = fitted(text, {"A": 512, "B": 31, "C": 2049})
+    assert "sectors" not in schedule_lines(program.schedules)[0]
 
 
 def test_the_variant_without_vectors_of_a_file_has_them() -> None:

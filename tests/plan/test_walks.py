@@ -58,7 +58,7 @@ def test_only_the_last_step_of_threads_as_written_can_fail() -> None:
 
 
 @pytest.mark.parametrize(
-    ("unroll", "condition"), [("", r"step_a < 5 \|\| item_ < 2145"), ("; unroll a = 2", "item_ < 2145")]
+    ("unroll", "condition"), [("", r"step_a < 5 \|\| item < 2145"), ("; unroll a = 2", "item < 2145")]
 )
 def test_a_condition_stands_only_where_it_can_fail(unroll: str, condition: str) -> None:
     """A loop written out has the condition of its last step; one unrolled in part keeps it plain."""

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tilegen.cuda.view import ParameterView
+from tilegen.cuda.tree import Parameter
 from tilegen.program import LaunchShape, ScratchShape
 from tilegen.run import Kernel
 from tilegen.run.config import launch_config
@@ -28,10 +28,10 @@ SHAPE = LaunchShape(
     threads=64,
     dynamic_shared=0,
     parameters=(
-        ParameterView("pointer", "x", "x", ""),
-        ParameterView("scratch", "partials", "partials", ""),
-        ParameterView("scratch", "totals", "totals", ""),
-        ParameterView("scratch", "ticket", "ticket", ""),
+        Parameter("pointer", "x", "x", ""),
+        Parameter("scratch", "partials", "partials", ""),
+        Parameter("scratch", "totals", "totals", ""),
+        Parameter("scratch", "ticket", "ticket", ""),
     ),
     scratch=(
         ScratchShape("totals", 1024, True),

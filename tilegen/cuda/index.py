@@ -1,4 +1,5 @@
-"""Print index expressions as C. Division and remainder of what may be negative go through a helper that rounds down."""
+"""Index expressions as trees of C, written as a person would: coordinates first, Horner's form where it is one.
+Division and remainder of what may be negative go through a function that rounds down."""
 
 from __future__ import annotations
 
@@ -6,8 +7,20 @@ import math
 from collections.abc import Callable
 
 from tilegen.algebra import Apply, Atom, Expr, Op, Range, Sym, bounds, exact_quotient, symbols
-
-_ADD, _MULTIPLY, _ATOM = 1, 2, 3
+from tilegen.cuda.tree import (
+    INDEX,
+    Binary,
+    Conditional,
+    Expression,
+    Infix,
+    Literal,
+    Scalar,
+    binary,
+    library,
+    multiply,
+    negated,
+    number,
+)
 
 
 def _rank(monomial: tuple[Atom, ...]) -> int:
@@ -16,45 +29,31 @@ def _rank(monomial: tuple[Atom, ...]) -> int:
     return max((2 if n in ("@lane", "@row") else 1 if n.startswith("@step") else 0 for n in names), default=0)
 
 
-class IndexPrinter:
-    """`name(symbol)` gives the C text of a symbol, `range_of(symbol)` what is known of its value; symbols for which
-    `leading` holds come first in sums and products. `host`: without the helpers of device code."""
+class IndexBuilder:
+    """`at(symbol)` gives the tree of a symbol, `range_of(symbol)` what is known of its value; symbols for which
+    `leading` holds come first in sums and products. `host`: without the functions of device code;
+    `type_`: what is computed in."""
 
     def __init__(
         self,
-        name: Callable[[str], str],
+        at: Callable[[str], Expression],
         range_of: Callable[[str], Range],
         leading: Callable[[str], bool],
         host: bool = False,
+        type_: Scalar = INDEX,
     ) -> None:
-        self._name, self._range_of, self._leading, self._host = name, range_of, leading, host
-        self.helpers: set[str] = set()
+        self._type = type_
+        self._at, self._range_of, self._leading, self._host = at, range_of, leading, host
 
-    def __call__(self, value: Expr, minimum: int = 0) -> str:
-        """C text of `value`; parenthesised if it binds less tightly than `minimum` (1 sum, 2 product, 3 operand)."""
-        text, level = self._sum(value)
-        return f"({text})" if level < minimum else text
-
-    def _sum(self, value: Expr) -> tuple[str, int]:
+    def __call__(self, value: Expr) -> Expression:
         if not value.terms:
-            return "0", _ATOM
+            return number(0)
         nested = self._nested(value)
         if nested is not None:
-            return nested, _ADD
-        terms = sorted(
-            self._factored(value),
-            key=lambda t: (t[2] < 0, not t[0], not self._leads(t[0]), _rank(t[0]), -len(t[0])),
-        )
-        if len(terms) == 1 and terms[0][2] > 0:
-            return self._product(*terms[0])
-        text = ""
-        for monomial, bracket, coefficient in terms:
-            sign = "-" if coefficient < 0 else "+"
-            part, _ = self._product(monomial, bracket, abs(coefficient))
-            text += f" {sign} {part}" if text else ("-" if coefficient < 0 else "") + part
-        return text, _ADD
+            return nested
+        return _sum(self._terms(value))
 
-    def _nested(self, value: Expr) -> str | None:
+    def _nested(self, value: Expr) -> Expression | None:
         """Horner's form, as dense indices are written: `((n * H + h) * W + w)`; None where it is not one."""
         low = [(m, c) for m, c in value.terms if abs(c) == 1 and all(self._coordinate(a) for a in m)]
         high = [(m, c) for m, c in value.terms if (m, c) not in low]
@@ -64,17 +63,29 @@ class IndexPrinter:
         for m, _ in high[1:]:
             common = [a for n, a in enumerate(common) if common[: n + 1].count(a) <= m.count(a)]
         common = [a for a in common if not self._coordinate(a)]
-        number = math.gcd(*(c for _, c in high))
-        if not common and number == 1:
+        factor_number = math.gcd(*(c for _, c in high))
+        if not common and factor_number == 1:
             return None
-        factor = Expr(((tuple(common), number),))
+        factor = Expr(((tuple(common), factor_number),))
         inner = exact_quotient(Expr(tuple(high)), factor)
         assert inner is not None
-        text = f"{self(inner, _ATOM)} * {self(factor, _ATOM if number != 1 and common else _MULTIPLY)}"
-        if low:
-            rest, _ = self._sum(Expr(tuple(low)))
-            text += f" - {rest[1:]}" if rest.startswith("-") else f" + {rest}"
-        return text
+        scaled = self(inner)
+        if factor_number != 1 and common:
+            scaled = multiply(scaled, self(factor))
+        else:
+            for part in self._factors(tuple(common), factor_number):
+                scaled = multiply(scaled, part)
+        if not low:
+            return scaled
+        rest = self._terms(Expr(tuple(low)))
+        return _sum([(False, scaled), *rest])
+
+    def _terms(self, value: Expr) -> list[tuple[bool, Expression]]:
+        terms = sorted(
+            self._factored(value),
+            key=lambda t: (t[2] < 0, not t[0], not self._leads(t[0]), _rank(t[0]), -len(t[0])),
+        )
+        return [(c < 0, self._product(m, bracket, abs(c))) for m, bracket, c in terms]
 
     def _coordinate(self, atom: Atom) -> bool:
         return isinstance(atom, Apply) or self._leading(atom.name)
@@ -103,46 +114,59 @@ class IndexPrinter:
     def _leads(self, monomial: tuple[Atom, ...]) -> bool:
         return any(isinstance(a, Apply) or self._leading(a.name) for a in monomial)
 
-    def _product(self, monomial: tuple[Atom, ...], bracket: Expr | None, coefficient: int) -> tuple[str, int]:
+    def _factors(self, monomial: tuple[Atom, ...], coefficient: int) -> list[Expression]:
         atoms = sorted(monomial, key=lambda a: not (isinstance(a, Apply) or self._leading(a.name)))
-        if not atoms:
-            return str(coefficient), _ATOM
-        factors = [self._atom(a, _MULTIPLY if n == 0 else _ATOM) for n, a in enumerate(atoms)]
-        if bracket is not None:
-            factors.append(self(bracket, _ATOM))
-        if coefficient != 1:
-            factors.append(str(coefficient))
-        if len(factors) == 1:
-            called = factors[0].endswith(")") and "(" in factors[0].split(" ")[0]
-            return factors[0], _ATOM if isinstance(atoms[0], Sym) or called else _MULTIPLY
-        return " * ".join(factors), _MULTIPLY
+        factors = [self._atom(a) for a in atoms]
+        return [*factors, Literal(coefficient)] if coefficient != 1 or not factors else factors
 
-    def _atom(self, atom: Atom, minimum: int) -> str:
+    def _product(self, monomial: tuple[Atom, ...], bracket: Expr | None, coefficient: int) -> Expression:
+        if bracket is None:
+            first, *rest = self._factors(monomial, coefficient)
+        else:
+            first, *rest = [*self._factors(monomial, 1), self(bracket)]
+            rest += [Literal(coefficient)] if coefficient != 1 else []
+        for factor in rest:
+            first = Binary(Infix.MULTIPLY, first, factor)
+        return first
+
+    def _atom(self, atom: Atom) -> Expression:
         if isinstance(atom, Sym):
-            return self._name(atom.name)
+            return self._at(atom.name)
+        left, right = self(atom.left), self(atom.right)
         match atom.op:
             case Op.FLOOR_DIV | Op.MOD:
-                return self._division(atom, minimum)
+                return self._division(atom, left, right)
             case Op.XOR:
-                return f"({self(atom.left, _ATOM)} ^ {self(atom.right, _ATOM)})"
+                return Binary(Infix.BIT_XOR, left, right)
             case Op.MIN | Op.MAX:
-                left, right = self(atom.left, _ADD), self(atom.right, _ADD)
-                return f"({left} {'<' if atom.op is Op.MIN else '>'} {right} ? {left} : {right})"
+                smaller = Infix.LESS if atom.op is Op.MIN else Infix.GREATER
+                return Conditional(Binary(smaller, left, right), left, right)
 
-    def _division(self, atom: Apply, minimum: int) -> str:
+    def _division(self, atom: Apply, left: Expression, right: Expression) -> Expression:
         ranges = {n: self._range_of(n) for n in symbols(atom.left)}
         if bounds(atom.left, ranges).low < 0:
             if self._host:
-                return self._host_division(atom)
+                return _host_division(atom.op, left, right)
             name = "floor_div" if atom.op is Op.FLOOR_DIV else "floor_mod"
-            self.helpers.add(name)
-            return f"{name}<index_t>({self(atom.left)}, {self(atom.right)})"
-        operator = "/" if atom.op is Op.FLOOR_DIV else "%"
-        text = f"{self(atom.left, _MULTIPLY)} {operator} {self(atom.right, _ATOM)}"
-        return f"({text})" if minimum >= _ATOM else text
+            return library(name, left, right, template=(self._type,))
+        return Binary(Infix.DIVIDE if atom.op is Op.FLOOR_DIV else Infix.REMAINDER, left, right)
 
-    def _host_division(self, atom: Apply) -> str:
-        a, b = self(atom.left, _ATOM), self(atom.right, _ATOM)
-        if atom.op is Op.MOD:
-            return f"(({a} % {b} + {b}) % {b})"
-        return f"({a} >= 0 ? {a} / {b} : -((-{a} + {b} - 1) / {b}))"
+
+def _sum(terms: list[tuple[bool, Expression]]) -> Expression:
+    """The sum of terms, each negative or not."""
+    negative, total = terms[0]
+    if negative:
+        total = negated(total)
+    for negative, term in terms[1:]:
+        total = Binary(Infix.SUBTRACT if negative else Infix.ADD, total, term)
+    return total
+
+
+def _host_division(op: Op, a: Expression, b: Expression) -> Expression:
+    """Rounded down, without a function."""
+    remainder = Binary(Infix.REMAINDER, a, b)
+    if op is Op.MOD:
+        return Binary(Infix.REMAINDER, Binary(Infix.ADD, remainder, b), b)
+    up = binary(Infix.SUBTRACT, Binary(Infix.ADD, negated(a), b), 1)
+    below = negated(Binary(Infix.DIVIDE, up, b))
+    return Conditional(binary(Infix.GREATER_EQUAL, a, 0), Binary(Infix.DIVIDE, a, b), below)

@@ -1,71 +1,114 @@
-"""C identifiers for the names of a spec: any name is allowed there; what C++ or CUDA reserves gets an underscore."""
+"""Names, given last: to the variables of a kernel and of a launcher, to struct types and their members.
+
+A spec may use any identifier. Names of the user are kept where C, C++, CUDA, their headers and the library of device
+functions leave them free, else they get an underscore. Other variables give way to names of the user. Variables that
+are never visible at the same time may share a name.
+"""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from functools import cache
+from pathlib import Path
 
-_CPP = """alignas alignof and and_eq asm auto bitand bitor bool break case catch char char16_t char32_t char8_t class
-co_await co_return co_yield compl concept const const_cast consteval constexpr constinit continue decltype default
-delete do double dynamic_cast else enum explicit export extern false float for friend goto if import inline int long
-module mutable namespace new noexcept not not_eq nullptr operator or or_eq private protected public register
-reinterpret_cast requires return short signed sizeof static static_assert static_cast struct switch template this
-thread_local throw true try typedef typeid typename union unsigned using virtual void volatile wchar_t while xor
-xor_eq restrict final override main std NULL INFINITY NAN assert errno linux unix signbit"""
-_CUDA = """threadIdx blockIdx blockDim gridDim warpSize dim3 cudaStream_t cudaError_t abs acos acosh asin asinh atan
-atan2 atanh cbrt ceil copysign cos cosh erf erfc exp exp2 expm1 fabs fdim floor fma fmax fmin fmod frexp
-ilogb isfinite isinf isnan ldexp lgamma log log10 log1p log2 logb max min modf pow remainder rint round
-rsqrt sin sinh sqrt tan tanh tgamma trunc half nv_bfloat16 clock printf malloc free memcpy memset float2
-float4 double2 int2 int4 uint2 uint4 rhypot norm sincos index_t lane step tid shared stream device error
-grid blocks I"""
-# Helpers of templates/helpers.j2 and collectives.j2, which generated code calls by name.
-_HELPERS = """floor_div floor_mod float_floor_mod float_floor_div integer_power square absolute same sign maximum
-minimum clip is_nan is_inf sigmoid relu silu gelu gelu_float gelu_tanh inside edge wrap symmetric reflect
-load_streaming load_readonly evict_last to_sector bf16_lane store_streaming transpose_bytes byte_of add_at
-Sum Product Maximum Minimum Any All Indexed FirstGreatest FirstLeast exchange across_lanes
-exchange_indexed NO_INDEX Divisor divisor quotient store_remote cluster_arrive cluster_wait
-from_lane from_below lanes_before look_back look_back_column PackedStates SeparateStates"""
-RESERVED = frozenset((_CPP + " " + _CUDA + " " + _HELPERS).split())
+from tilegen.cuda.library import entry_names
+from tilegen.cuda.queries import blocks, declared, types
+from tilegen.cuda.tree import Block, For, Kernel, Part, Skeleton, Variable, VectorType
+
+_FORMS = ("cuda", "CUDA", "TILEGEN_")
 
 
-# Struct types of vectors, see `c_types.vector_name`.
-_VECTOR_NAME = re.compile(r"(bool|[iufc]\d+|bf16|f8e\dm\d)x\d+(_align\d+)?")
+@cache
+def reserved() -> frozenset[str]:
+    """What no generated identifier may be called."""
+    text = (Path(__file__).parent / "reserved.txt").read_text(encoding="utf-8")
+    words = [w for line in text.splitlines() if not line.startswith("#") for w in line.split()]
+    return frozenset(words) | entry_names()
 
 
-class Names:
-    """Hands out C identifiers: a wanted name, with underscores appended until nothing else has it."""
-
-    def __init__(self, taken: Iterable[str] = ()) -> None:
-        self._taken = set(RESERVED) | set(taken)
-        self._given: dict[str, str] = {}
-
-    def user(self, key: str, wanted: str | None = None) -> str:
-        """The identifier for `key`, the same one at each call."""
-        if key not in self._given:
-            name = wanted if wanted is not None else key
-            if _VECTOR_NAME.fullmatch(name):
-                name += "_"
-            if name.startswith("__") or (name.startswith("_") and name[1:2].isupper()) or "__" in name:
-                name = "n" + name.replace("__", "_")
-            while name in self._taken:
-                name += "_"
-            self._taken.add(name)
-            self._given[key] = name
-        return self._given[key]
-
-    def give(self, key: str, text: str) -> None:
-        """Let `key` print as `text`, which need not be an identifier."""
-        self._given[key] = text
-
-    def __len__(self) -> int:
-        return len(self._given)
+def _has_reserved_form(name: str) -> bool:
+    """Identifiers that C and C++ keep for themselves, and those of CUDA's interfaces."""
+    driver = name.startswith("cu") and name[2:3].isupper()
+    return "__" in name or name.startswith(("_", *_FORMS)) or driver
 
 
-def member_name(name: str) -> str:
-    """C name of a struct member."""
-    return Names().user(name)
+def identifier(wanted: str, taken: Iterable[str] = ()) -> str:
+    """A C identifier as near to `wanted` as is allowed, and none of `taken`."""
+    unavailable = reserved().union(taken)
+    name = wanted
+    if _has_reserved_form(name):
+        while "__" in name:
+            name = name.replace("__", "_")
+        name = f"n{name}" if name.startswith("_") else f"n_{name}"
+    while name in unavailable:
+        name = f"{name}_" if not name.endswith("_") else f"{name[:-1]}1_"
+    return name
 
 
-def kernel_identifier(name: str) -> str:
-    """A kernel's name as a C identifier."""
-    return Names().user(name)
+def names_of_variables(variables: Iterable[Variable], taken: Iterable[str] = ()) -> dict[Variable, str]:
+    """Names for variables that are all alive at once."""
+    ordered = list(dict.fromkeys(variables))
+    return _named(ordered, {v: set(ordered) - {v} for v in ordered}, taken)
+
+
+def names_of(kernel: Kernel, taken: Iterable[str] = ()) -> dict[Variable, str]:
+    """Names for all variables of a kernel. `taken`: by the file, such as its struct types."""
+    outermost = [p.variable for p in kernel.parameters]
+    outermost += [c.variable for c in kernel.constants] + [s.variable for s in kernel.shared]
+    meeting: dict[Variable, set[Variable]] = {}
+    visible: list[Variable] = []
+    for variable in outermost:
+        _enter(variable, visible, meeting)
+    _walk((*kernel.setup, *kernel.phases), visible, meeting)
+    vectors = {t.name for t in types((*kernel.setup, *kernel.phases)) if isinstance(t, VectorType)}
+    return _named(list(meeting), meeting, {*taken, *vectors})
+
+
+def _enter(variable: Variable, visible: list[Variable], meeting: dict[Variable, set[Variable]]) -> None:
+    others = meeting.setdefault(variable, set())
+    for other in visible:
+        if other is not variable:
+            others.add(other)
+            meeting[other].add(variable)
+    visible.append(variable)
+
+
+def _walk(block: Block, visible: list[Variable], meeting: dict[Variable, set[Variable]]) -> None:
+    depth = len(visible)
+    _walk_scope(block, visible, meeting)
+    del visible[depth:]
+
+
+def _walk_scope(block: Block, visible: list[Variable], meeting: dict[Variable, set[Variable]]) -> None:
+    """The statements of a block; what they declare stays visible."""
+    for statement in block:
+        if isinstance(statement, Part):  # no braces of its own
+            _walk_scope(statement.body, visible, meeting)
+            continue
+        outside = len(visible)
+        if isinstance(statement, For):
+            _enter(statement.variable, visible, meeting)
+        if isinstance(statement, Skeleton):
+            for variable in (*statement.declares, *statement.inner):
+                _enter(variable, visible, meeting)
+        for inner in blocks(statement):
+            _walk(inner, visible, meeting)
+        del visible[outside:]
+        for variable in declared(statement):
+            _enter(variable, visible, meeting)
+
+
+def _named(
+    variables: list[Variable], meeting: Mapping[Variable, set[Variable]], taken: Iterable[str]
+) -> dict[Variable, str]:
+    fixed = frozenset(taken)
+    names: dict[Variable, str] = {}
+    for variable in sorted(variables, key=lambda v: not v.user):
+        others = {names[v] for v in meeting[variable] if v in names}
+        name = identifier(variable.wanted, fixed)
+        number = 0
+        while name in others:
+            number += 1
+            name = identifier(f"{variable.wanted}{number}" if not variable.user else f"{name}_", fixed)
+        names[variable] = name
+    return names

@@ -3,9 +3,29 @@
 from __future__ import annotations
 
 from tilegen.core.nest.combine import ARGUMENTS, accumulator_type, combining, identity
-from tilegen.cuda.functions import nan_helper
-from tilegen.cuda.types import TypeNames
-from tilegen.cuda.values import literal
+from tilegen.cuda.arithmetic import accumulator
+from tilegen.cuda.functions import extreme
+from tilegen.cuda.tree import (
+    INDEX,
+    Assign,
+    Binary,
+    Braces,
+    Call,
+    Cast,
+    Conditional,
+    CType,
+    Expression,
+    Function,
+    Infix,
+    Instance,
+    Literal,
+    Member,
+    Run,
+    Statement,
+    Templated,
+)
+from tilegen.cuda.types import ElementTypes
+from tilegen.dtypes import F32
 from tilegen.lang.spec import Reduce, Reduction
 
 _OPERATORS = {
@@ -18,70 +38,95 @@ _OPERATORS = {
     Reduction.ARGMAX: "FirstGreatest",
     Reduction.ARGMIN: "FirstLeast",
 }
+# No index of an element: greater than all of them.
+NO_INDEX = Instance(Function("NO_INDEX", ("Indexed",), (INDEX,)))
+_WRAPPING = (Reduction.SUM, Reduction.PROD)
 
 
-def operator_name(node: Reduce, helpers: set[str]) -> str:
+def operator(node: Reduce) -> Templated:
     """The function object that combines two accumulators of `node`."""
-    name = _OPERATORS[combining(node.op)]
-    helpers.add(name)
-    if name in ("Maximum", "Minimum"):
-        helpers.add(nan_helper(name.lower(), accumulator_type(node)))
-    return name
+    return Templated(_OPERATORS[combining(node.op)])
 
 
-def accumulator_ctype(node: Reduce, types: TypeNames, helpers: set[str]) -> str:
-    ctype = types.value(accumulator_type(node))
-    if node.op in ARGUMENTS:
-        helpers.add("Indexed")
-        return f"Indexed<{ctype}, index_t>"
-    return ctype
+def operator_entries(node: Reduce) -> tuple[str, ...]:
+    """Entries of the library for combining accumulators of `node`, beyond the function object's own name."""
+    combined = combining(node.op)
+    if combined in (Reduction.MAX, Reduction.MIN) and accumulator_type(node) == F32:
+        return ("maximum_float" if combined is Reduction.MAX else "minimum_float",)
+    return ()
 
 
-def identity_text(node: Reduce, types: TypeNames, helpers: set[str]) -> str:
+def combined(node: Reduce, a: Expression, b: Expression) -> Expression:
+    """`a` and `b`, two accumulators, put together by the function object."""
+    entries = (operator(node).name, *operator_entries(node))
+    return Call(Function("of", entries, scope=operator(node)), (a, b))
+
+
+def accumulator_ctype(node: Reduce, types: ElementTypes) -> CType:
     dtype = accumulator_type(node)
-    text = literal(identity(node.op, dtype), dtype, types)[0]
     if node.op in ARGUMENTS:
-        ctype = accumulator_ctype(node, types, helpers)
-        return f"{ctype}{{{text}, NO_INDEX<index_t>}}"
-    return text
+        return Templated("Indexed", (types.value(dtype), INDEX))
+    return accumulator(dtype, types) if node.op in _WRAPPING else types.value(dtype)
+
+
+def identity_value(node: Reduce, types: ElementTypes) -> Expression:
+    """What an accumulator of `node` starts from."""
+    dtype = accumulator_type(node)
+    start = identity(node.op, dtype)
+    if node.op in ARGUMENTS:
+        none = NO_INDEX
+        return Braces(accumulator_ctype(node, types), (types.literal(start, dtype), none))
+    if dtype.is_integer and node.op in _WRAPPING:
+        ctype = accumulator(dtype, types)
+        return Literal(int(start), ctype)
+    return types.literal(start, dtype)
+
+
+def result(node: Reduce, place: Expression, types: ElementTypes) -> Expression:
+    """The value of a reduction, of its accumulator."""
+    if node.op in ARGUMENTS:
+        return Cast(types.value(node.dtype), Member(place, "index"))
+    if node.dtype.is_integer and accumulator_ctype(node, types) != types.value(node.dtype):
+        return Cast(types.value(node.dtype), place)
+    return place
 
 
 def taken_in(
     node: Reduce,
-    place: str,
-    value: str,
-    index: str,
-    types: TypeNames,
-    helpers: set[str],
+    place: Expression,
+    value: Expression,
+    index: Expression,
+    types: ElementTypes,
     *,
     ordered: bool = False,
-) -> str:
+) -> Statement:
     """The statement that takes one element into the accumulator `place`; `index`: where an arg-reduction found it.
 
     `ordered`: elements come in the order of their indices."""
     match node.op:
         case Reduction.SUM | Reduction.MEAN:
-            return f"{place} += {value};"
+            return Assign(place, value, "+=")
         case Reduction.PROD:
-            return f"{place} *= {value};"
+            return Assign(place, value, "*=")
         case Reduction.COUNT:
-            return f"{place} += ({value}) ? 1 : 0;"
+            return Assign(place, Conditional(value, Literal(1), Literal(0)), "+=")
         case Reduction.ANY:
-            return f"{place} = {place} || ({value});"
+            return Assign(place, Binary(Infix.OR, place, value))
         case Reduction.ALL:
-            return f"{place} = {place} && ({value});"
+            return Assign(place, Binary(Infix.AND, place, value))
         case Reduction.MAX | Reduction.MIN:
             name = "maximum" if node.op is Reduction.MAX else "minimum"
-            helpers.add(nan_helper(name, accumulator_type(node)))
-            return f"{place} = {name}({place}, {value});"
+            return Assign(place, Call(extreme(name, accumulator_type(node)), (place, value)))
         case Reduction.ARGMAX | Reduction.ARGMIN:
-            ctype, operator = accumulator_ctype(node, types, helpers), operator_name(node, helpers)
+            kind = operator(node)
             if ordered:
-                return f"{operator}::take({place}, {_as(value, node, types)}, {index});"
-            return f"{place} = {operator_name(node, helpers)}::of({place}, {ctype}{{{value}, {index}}});"
+                take = Function("take", (kind.name,), scope=kind)
+                return Run(Call(take, (place, _as_accumulated(value, node, types), index)))
+            found = Braces(accumulator_ctype(node, types), (value, index))
+            return Assign(place, combined(node, place, found))
 
 
-def _as(value: str, node: Reduce, types: TypeNames) -> str:
+def _as_accumulated(value: Expression, node: Reduce, types: ElementTypes) -> Expression:
     """`value` in the type of the accumulator, for a template's deduction."""
     dtype = accumulator_type(node)
-    return f"static_cast<{types.value(dtype)}>({value})" if dtype.size < 4 else value
+    return Cast(types.value(dtype), value) if dtype.size < 4 else value

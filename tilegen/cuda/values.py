@@ -1,59 +1,74 @@
-"""Print value expressions as C. Every operation is done in the type the checked spec says."""
+"""Value expressions of a spec as trees of C. Every operation is done in the type the checked spec says."""
 
 from __future__ import annotations
 
-import math
-import re
 from collections import Counter
 from collections.abc import Callable, Mapping
 
-from tilegen.algebra import Expr
-from tilegen.cuda.functions import FUNCTIONS, OF_HALVES, float_function
-from tilegen.cuda.types import TypeNames
-from tilegen.dtypes import DType, Kind
-from tilegen.lang.spec import (
+from tilegen.algebra import Expr, Sym
+from tilegen.core.nest.value_range import may_overflow, value_range
+from tilegen.cuda import arithmetic
+from tilegen.cuda.functions import call_of, float_function
+from tilegen.cuda.printer import Level, Printer, level_of
+from tilegen.cuda.tree import (
+    LONG_LONG,
     Binary,
-    BinaryOp,
     Call,
     Cast,
-    IndexValue,
+    Conditional,
+    Declare,
+    Expression,
+    Infix,
     Literal,
+    Member,
+    Prefix,
+    Statement,
+    Subscript,
+    Unary,
+    Variable,
+    call,
+    library,
+)
+from tilegen.cuda.types import DOUBLE, FLOAT, ElementTypes
+from tilegen.dtypes import F32, DType, Kind
+from tilegen.lang import spec
+from tilegen.lang.spec import (
+    BinaryOp,
+    IndexValue,
     LocalRead,
     Read,
     Reduce,
     ScalarRead,
-    Unary,
     UnaryOp,
     Value,
     Where,
     children,
 )
 
-# A lane of a vector in a variable.
-_LANE = re.compile(r"(?P<vector>\w+(?:\[\w+\])*)\.lane\[(?P<lane>[^\]]+)\]")
-# C's precedence, tightest first; a text is parenthesised where its level is not below what its place allows.
-_PRIMARY, _UNARY, _PRODUCT, _SUM, _COMPARE, _AND, _OR, _TERNARY = range(8)
-_C_OPERATORS = {
-    BinaryOp.ADD: ("+", _SUM),
-    BinaryOp.SUBTRACT: ("-", _SUM),
-    BinaryOp.MULTIPLY: ("*", _PRODUCT),
-    BinaryOp.DIVIDE: ("/", _PRODUCT),
-    BinaryOp.LESS: ("<", _COMPARE),
-    BinaryOp.LESS_EQUAL: ("<=", _COMPARE),
-    BinaryOp.GREATER: (">", _COMPARE),
-    BinaryOp.GREATER_EQUAL: (">=", _COMPARE),
-    BinaryOp.EQUAL: ("==", _COMPARE),
-    BinaryOp.NOT_EQUAL: ("!=", _COMPARE),
-    BinaryOp.AND: ("&&", _AND),
-    BinaryOp.OR: ("||", _OR),
+_INFIX = {
+    BinaryOp.ADD: Infix.ADD,
+    BinaryOp.SUBTRACT: Infix.SUBTRACT,
+    BinaryOp.MULTIPLY: Infix.MULTIPLY,
+    BinaryOp.DIVIDE: Infix.DIVIDE,
+    BinaryOp.LESS: Infix.LESS,
+    BinaryOp.LESS_EQUAL: Infix.LESS_EQUAL,
+    BinaryOp.GREATER: Infix.GREATER,
+    BinaryOp.GREATER_EQUAL: Infix.GREATER_EQUAL,
+    BinaryOp.EQUAL: Infix.EQUAL,
+    BinaryOp.NOT_EQUAL: Infix.NOT_EQUAL,
+    BinaryOp.AND: Infix.AND,
+    BinaryOp.OR: Infix.OR,
 }
+_ARITHMETIC = (BinaryOp.ADD, BinaryOp.SUBTRACT, BinaryOp.MULTIPLY)
+_LOGICAL = (BinaryOp.AND, BinaryOp.OR)
+_COMPARISONS = frozenset(_INFIX) - {*_ARITHMETIC, *_LOGICAL, BinaryOp.DIVIDE}
 
-
-# A longer text becomes a constant of its own, so that lines stay readable.
+# What would print longer becomes a constant of its own, so that lines stay readable.
 _LONGEST = 90
+_PLAIN = Printer({}, {})
 
 
-def shares_divisor(division: Binary) -> bool:
+def shares_divisor(division: spec.Binary) -> bool:
     """Whether a division may be a product with a shared inverse, which rounds once more: where what is divided is off
     by more than that anyway. `x / max(x)` is 1 at the greatest element, and would be 0.99999994 at some."""
     return _from_exponential(division.left)
@@ -61,261 +76,220 @@ def shares_divisor(division: Binary) -> bool:
 
 def _from_exponential(value: Value) -> bool:
     match value:
-        case Call():
+        case spec.Call():
             return value.function in ("exp", "exp2")
-        case Binary(op=BinaryOp.MULTIPLY):
+        case spec.Binary(op=BinaryOp.MULTIPLY):
             return _from_exponential(value.left) or _from_exponential(value.right)
         case _:
             return False
 
 
-class ValuePrinter:
-    """Prints values at one point. `read` gives the C text of a tensor element, `index` of an index expression over the
-    spec's names, `scalar` of a scalar parameter. Values used twice, lets, and what would make a line too long become
-    named constants in `lines`.
-    `known`: values that have a text already, such as results of reductions."""
+class ValueBuilder:
+    """Builds values at one point. `read` gives the tree of a tensor element, `index` of an index expression over the
+    spec's names (True: in 64 bits), `scalar` of a scalar parameter. Values that are needed twice, lets, and what would
+    make a line too long become constants, whose definitions are taken with `take`. `known`: values that have a tree
+    already, such as results of reductions."""
 
     def __init__(
         self,
-        types: TypeNames,
-        read: Callable[[Read], str],
-        index: Callable[[Expr], str],
-        scalar: Callable[[str], str],
-        fresh: Callable[[str], str],
+        types: ElementTypes,
+        read: Callable[[Read], Expression],
+        index: Callable[[Expr, bool], Expression],
+        scalar: Callable[[str], Expression],
         lets: Mapping[Value, str],
-        helpers: set[str],
-        known: Mapping[Value, str] | None = None,
+        known: Mapping[Value, Expression] | None = None,
     ) -> None:
         self._types, self._read, self._index, self._scalar = types, read, index, scalar
-        self._fresh, self._lets, self.helpers = fresh, lets, helpers
+        self._lets = lets
         self._uses: Counter[Value] = Counter()
-        self._named: dict[Value, str] = dict(known or {})
-        self._divisors: dict[Value, str] = {}
+        self._known: dict[Value, Expression] = dict(known or {})
+        self._divisors: dict[Value, Expression] = {}
         self._conditional = 0
-        self.lines: list[str] = []
+        self._definitions: list[Statement] = []
 
     def count(self, value: Value) -> None:
-        """Announce a value that will be printed, so that what several of them share is computed once."""
+        """Announce a value that will be built, so that what several of them share is computed once."""
         self._uses[value] += 1
-        if self._uses[value] > 1 or value in self._named:
+        if self._uses[value] > 1 or value in self._known:
             return
         for n, child in enumerate(children(value)):
             if not (isinstance(value, Where) and n > 0):
                 self.count(child)
 
-    def divide_by(self, value: Value, divisor: str) -> None:
-        """From now on a division by `value` uses the shared `divisor` (see templates/helpers.j2)."""
+    def divide_by(self, value: Value, divisor: Expression) -> None:
+        """From now on a division by `value` uses the shared `divisor` (see templates/device/floating.cuh)."""
         self._divisors[value] = divisor
 
-    def know(self, value: Value, text: str) -> None:
-        """From now on `value` prints as `text`."""
-        self._named[value] = text
+    def know(self, value: Value, tree: Expression) -> None:
+        """From now on `value` is `tree`."""
+        self._known[value] = tree
 
-    def __call__(self, value: Value) -> str:
-        return self._at(value, _TERNARY)
+    def define(self, definition: Statement) -> None:
+        """A definition that values built from now on use."""
+        self._definitions.append(definition)
 
-    def _at(self, value: Value, allowed: int) -> str:
-        text, level = self._print(value)
-        return f"({text})" if level > allowed else text
+    @property
+    def guarded(self) -> bool:
+        """Whether what is built now stands behind a condition, so that a definition could not stand before it."""
+        return self._conditional > 0
 
-    def _print(self, value: Value) -> tuple[str, int]:
-        if value in self._named:
-            return self._named[value], _PRIMARY
-        text, level = self._expression(value)
-        shared = self._uses[value] > 1 and not isinstance(value, Literal | ScalarRead | IndexValue)
-        shared = shared or len(text) > _LONGEST
-        if not self._conditional and (shared or (value in self._lets and level != _PRIMARY)):
-            name = self._fresh(self._lets.get(value, "value"))
-            self.lines.append(f"const {self._types.value(value.dtype)} {name} = {text};")
-            self._named[value] = name
-            return name, _PRIMARY
-        return text, level
+    def take(self) -> tuple[Statement, ...]:
+        """The definitions that what was built since the last call needs."""
+        found = tuple(self._definitions)
+        self._definitions.clear()
+        return found
 
-    def _expression(self, value: Value) -> tuple[str, int]:
+    def __call__(self, value: Value) -> Expression:
+        if value in self._known:
+            return self._known[value]
+        tree = self._build(value)
+        shared = self._uses[value] > 1 and not isinstance(value, spec.Literal | ScalarRead | IndexValue)
+        shared = shared or len(_PLAIN.text(tree)) > _LONGEST
+        if not self._conditional and (
+            shared or (value in self._lets and level_of(tree) is not Level.PRIMARY)
+        ):
+            variable = Variable(self._lets.get(value, "value"), self._types.value(value.dtype))
+            self.define(Declare(variable, tree, const=True))
+            self._known[value] = variable
+            return variable
+        return tree
+
+    def _build(self, value: Value) -> Expression:
         match value:
-            case Literal():
-                return literal(value.value, value.dtype, self._types)
+            case spec.Literal():
+                return self._types.literal(value.value, value.dtype)
             case ScalarRead():
-                return self._scalar(value.name), _PRIMARY
+                return self._scalar(value.name)
             case IndexValue():
-                return f"static_cast<long long>({self._index(value.index)})", _PRIMARY
+                narrow = _fits_index(value.index)
+                tree = self._index(value.index, not narrow)
+                return Cast(LONG_LONG, tree) if narrow or isinstance(tree, Literal) else tree
             case Read():
-                text = self._read(value)
-                if value.dtype.kind is Kind.BOOL:
-                    return f"{text} != 0", _COMPARE
-                return text, _TERNARY if " ? " in text else _PRIMARY
-            case Unary(op=UnaryOp.NOT):
-                return f"!{self._at(value.operand, _UNARY)}", _UNARY
-            case Unary():
-                return self._wrapped(f"-{self._at(value.operand, _UNARY)}", _UNARY, value.dtype)
-            case Binary():
+                tree = self._read(value)
+                return Binary(Infix.NOT_EQUAL, tree, Literal(0)) if value.dtype.kind is Kind.BOOL else tree
+            case spec.Unary(op=UnaryOp.NOT):
+                return Unary(Prefix.NOT, self(value.operand))
+            case spec.Unary():
+                return arithmetic.negative(self(value.operand), value.dtype, self._types, may_overflow(value))
+            case spec.Binary():
                 return self._binary(value)
             case Where():
-                return self._where(value)
-            case Cast():
+                condition = self(value.condition)
+                return Conditional(condition, self._behind(value.then), self._behind(value.otherwise))
+            case spec.Cast():
                 return self._cast(value)
-            case Call():
-                return self._call(value), _PRIMARY
+            case spec.Call():
+                return call_of(value, [self(a) for a in value.arguments], self._types)
             case LocalRead() | Reduce():
                 raise AssertionError(
-                    "lets are inlined, and results of reductions are known, before values are printed"
+                    "lets are inlined, and results of reductions are known, before values are built"
                 )
 
-    def _binary(self, value: Binary) -> tuple[str, int]:
-        if (
-            value.op in _C_OPERATORS
-            and isinstance(value.left, IndexValue)
-            and isinstance(value.right, IndexValue)
-        ):
-            operator, level = _C_OPERATORS[value.op]
-            if level == _COMPARE:
-                return f"{self._index(value.left.index)} {operator} {self._index(value.right.index)}", level
-        if value.op in (BinaryOp.FLOOR_DIVIDE, BinaryOp.REMAINDER, BinaryOp.POWER):
-            return self._by_helper(value), _PRIMARY
-        if value.op is BinaryOp.DIVIDE and value.right in self._divisors and shares_divisor(value):
-            return f"quotient({self(value.left)}, {self._divisors[value.right]})", _PRIMARY
-        operator, level = _C_OPERATORS[value.op]
-        left = self._at(value.left, level if level <= _SUM else level - 1)
-        if value.op in (BinaryOp.AND, BinaryOp.OR):
-            self._conditional += 1
-            right = self._at(value.right, level - 1)
-            self._conditional -= 1
-        else:
-            right = self._at(value.right, level - 1)
-        return self._wrapped(f"{left} {operator} {right}", level, value.dtype)
-
-    def _by_helper(self, value: Binary) -> str:
-        floating = value.dtype.kind is Kind.FLOAT
-        left, right = self(value.left), self(value.right)
-        if value.op is BinaryOp.POWER and floating:
-            return self._power(value)
-        name = {
-            BinaryOp.FLOOR_DIVIDE: "float_floor_div" if floating else "floor_div",
-            BinaryOp.REMAINDER: "float_floor_mod" if floating else "floor_mod",
-        }.get(value.op, "integer_power")
-        self.helpers.add(name)
-        ctype = self._types.value(value.dtype)
-        return f"{name}<{ctype}>({left}, {right})"
-
-    def _power(self, value: Binary) -> str:
-        exponent = value.right
-        if isinstance(exponent, Literal) and exponent.value == 2:
-            self.helpers.add("square")
-            return f"square({self(value.left)})"
-        return f"{float_function('pow', value.dtype)}({self(value.left)}, {self(exponent)})"
-
-    def _where(self, value: Where) -> tuple[str, int]:
-        condition = self._at(value.condition, _OR)
+    def _behind(self, value: Value) -> Expression:
+        """A value that is computed only where a condition holds."""
         self._conditional += 1
-        then, otherwise = self._at(value.then, _OR), self._at(value.otherwise, _TERNARY)
+        tree = self(value)
         self._conditional -= 1
-        return f"{condition} ? {then} : {otherwise}", _TERNARY
+        return tree
 
-    def _wrapped(self, text: str, level: int, dtype: DType) -> tuple[str, int]:
-        """Integers below 32 bits wrap in their own type, as NumPy's do; C would widen them to int."""
-        if dtype.is_integer and dtype.size < 4:
-            return f"static_cast<{self._types.value(dtype)}>({text})", _PRIMARY
-        return text, level
+    def _binary(self, value: spec.Binary) -> Expression:
+        left, right = value.left, value.right
+        if value.op in _COMPARISONS and isinstance(left, IndexValue) and isinstance(right, IndexValue):
+            wide = not (_fits_index(left.index) and _fits_index(right.index))
+            return Binary(_INFIX[value.op], self._index(left.index, wide), self._index(right.index, wide))
+        match value.op:
+            case BinaryOp.AND | BinaryOp.OR:
+                return Binary(_INFIX[value.op], self(left), self._behind(right))
+            case BinaryOp.FLOOR_DIVIDE | BinaryOp.REMAINDER:
+                return self._floored(value)
+            case BinaryOp.POWER:
+                return self._power(value)
+            case BinaryOp.DIVIDE if right in self._divisors and shares_divisor(value):
+                return library("quotient", self(left), self._divisors[right], entries=("Divisor",))
+        a, b = self(left), self(right)
+        if value.op in _ARITHMETIC:
+            overflows = value.dtype.is_integer and may_overflow(value)
+            return arithmetic.operation(_INFIX[value.op], a, b, value.dtype, self._types, overflows)
+        return Binary(_INFIX[value.op], a, b)
 
-    def _cast(self, value: Cast) -> tuple[str, int]:
+    def _floored(self, value: spec.Binary) -> Expression:
+        a, b = self(value.left), self(value.right)
+        division = value.op is BinaryOp.FLOOR_DIVIDE
+        if value.dtype.kind is Kind.FLOAT:
+            name = "float_floor_div" if division else "float_floor_mod"
+            return library(name, a, b, template=(self._types.value(value.dtype),))
+        divisor = value_range(value.right)
+        proper = divisor is not None and (divisor[0] > 0 or divisor[1] < -1)
+        return arithmetic.floored(
+            Infix.DIVIDE if division else Infix.REMAINDER, a, b, value.dtype, self._types, proper
+        )
+
+    def _power(self, value: spec.Binary) -> Expression:
+        base, exponent = self(value.left), value.right
+        if value.dtype.kind is not Kind.FLOAT:
+            return library("integer_power", base, self(exponent), template=(self._types.value(value.dtype),))
+        if isinstance(exponent, spec.Literal) and exponent.value == 2:
+            return library("square", base)
+        return Call(float_function("pow", value.dtype), (base, self(exponent)))
+
+    def _cast(self, value: spec.Cast) -> Expression:
         source, target = value.operand.dtype, value.dtype
-        if source == target:
-            return self._print(value.operand)
         operand = self(value.operand)
+        if source == target:
+            return operand
         if target.kind is Kind.BOOL:
-            return f"{self._at(value.operand, _SUM)} != {literal(0, source, self._types)[0]}", _COMPARE
+            return Binary(Infix.NOT_EQUAL, self._computed(operand, source), _zero(source))
+        operand = self._computed(operand, source)
         if source.name in ("f16", "bf16"):
-            operand, source_name = self._widened(operand, source), "f32"
-            if target.name == "f32":
-                return operand, _PRIMARY
-        else:
-            source_name = source.name
+            source = F32
+        if source == target:
+            return operand
         if target.name in ("f16", "bf16"):
-            return f"{_down(source_name, source, target)}({operand})", _PRIMARY
-        return f"static_cast<{self._types.value(target)}>({operand})", _PRIMARY
+            return call(_narrowing(source, target), operand)
+        if target.is_integer and source.kind is Kind.FLOAT:
+            return library("truncated", operand, template=(self._types.value(target),))
+        return Cast(self._types.value(target), operand)
 
-    def _widened(self, operand: str, source: DType) -> str:
-        """A 16-bit floating value as a float."""
-        self._types.storage(source)
-        if source.name == "f16":
-            return f"__half2float({operand})"
-        lane = _LANE.fullmatch(operand)
-        if lane is None:
-            return f"__bfloat162float({operand})"
-        self.helpers.add("bf16_lane")
-        return f"bf16_lane({lane['vector']}, {lane['lane']})"
-
-    def _call(self, value: Call) -> str:
-        name, helper = FUNCTIONS[value.function](value.arguments[0].dtype if value.arguments else value.dtype)
-        if value.function in OF_HALVES and all(_was_half(a) for a in value.arguments):
-            name, helper = OF_HALVES[value.function]
-        if helper is not None:
-            self.helpers.add(helper)
-            first = value.arguments[0].dtype
-            if first.is_integer and first.size < 4:
-                name += (
-                    f"<{self._types.value(first)}>"  # C's literals are int, whatever the other arguments are
-                )
-        return f"{name}({', '.join(self(a) for a in value.arguments)})"
+    def _computed(self, operand: Expression, source: DType) -> Expression:
+        """A value as C computes with it: a 16-bit float as a float."""
+        match source.name:
+            case "f16":
+                return call("__half2float", operand)
+            case "bf16":
+                match operand:
+                    case Subscript(base=Member(base=vector, field="lane"), index=lane):
+                        return library("bf16_lane", vector, lane)
+                return call("__bfloat162float", operand)
+            case _:
+                return operand
 
 
-def _was_half(value: Value) -> bool:
-    """Whether a float has the few significant bits of a 16-bit one."""
-    return (
-        isinstance(value, Cast) and value.dtype.name == "f32" and value.operand.dtype.name in ("f16", "bf16")
-    )
+def _fits_index(value: Expr) -> bool:
+    """Whether an index expression, as a value of 64 bits, can be computed in the index type: one coordinate or size,
+    less another, and a small number."""
+    signs = [c for m, c in value.terms if m]
+    numbers = [c for m, c in value.terms if not m]
+    plain = all(len(m) <= 1 and all(isinstance(a, Sym) for a in m) for m, _ in value.terms)
+    return plain and sorted(signs) in ([], [1], [-1], [-1, 1]) and all(abs(c) < 1 << 16 for c in numbers)
 
 
-def _down(source_name: str, source: DType, target: DType) -> str:
+def _zero(source: DType) -> Expression:
+    """What a value is compared with to see whether it is true."""
+    match source.name:
+        case "f16" | "bf16" | "f32":
+            return Literal(0.0, FLOAT)
+        case "f64":
+            return Literal(0.0, DOUBLE)
+        case _:
+            return Literal(0)
+
+
+def _narrowing(source: DType, target: DType) -> str:
+    """CUDA's function that rounds to a 16-bit float."""
     suffix = "half" if target.name == "f16" else "bfloat16"
-    if source_name == "f64":
+    if source.name == "f64":
         return f"__double2{suffix}"
-    if source_name == "f32" or source.size < 4 or target.name == "f16":
+    if source.name == "f32" or source.size < 4 or target.name == "f16":
         return f"__float2{suffix}_rn"
-    kind = {"i32": "int", "u32": "uint", "i64": "ll", "u64": "ull"}[source_name]
+    kind = {"i32": "int", "u32": "uint", "i64": "ll", "u64": "ull"}[source.name]
     return f"__{kind}2{suffix}_rn"
-
-
-def literal(value: int | float | complex | bool, dtype: DType, types: TypeNames) -> tuple[str, int]:
-    """A constant of a type, with its precedence."""
-    match dtype.kind:
-        case Kind.BOOL:
-            return ("true" if value else "false"), _PRIMARY
-        case Kind.INT | Kind.UINT:
-            return _integer(int(value.real), dtype)
-        case Kind.COMPLEX:
-            number = complex(value)
-            part = DType("f32", Kind.FLOAT, 4, 4) if dtype.size == 8 else DType("f64", Kind.FLOAT, 8, 8)
-            re, im = (_float(x, part)[0] for x in (number.real, number.imag))
-            return f"make_{types.storage(dtype)}({re}, {im})", _PRIMARY
-        case Kind.FLOAT:
-            if dtype.size >= 4:
-                return _float(float(value.real), dtype)
-            if value == 0:
-                return f"{types.storage(dtype)}{{}}", _PRIMARY
-            name = "half" if dtype.name == "f16" else "bfloat16"
-            types.storage(dtype)
-            return (
-                f"__float2{name}_rn({_float(float(value.real), DType('f32', Kind.FLOAT, 4, 4))[0]})",
-                _PRIMARY,
-            )
-
-
-def _integer(value: int, dtype: DType) -> tuple[str, int]:
-    suffix = {"u32": "u", "i64": "ll", "u64": "ull"}.get(dtype.name, "")
-    if dtype.kind is Kind.INT and dtype.size >= 4 and value == -(1 << (8 * dtype.size - 1)):
-        return f"({value + 1}{suffix} - 1)", _PRIMARY
-    return f"{value}{suffix}", _PRIMARY if value >= 0 else _UNARY
-
-
-def _float(value: float, dtype: DType) -> tuple[str, int]:
-    single = dtype.size == 4
-    if math.isnan(value):
-        return (
-            "__int_as_float(0x7fffffff)" if single else "__longlong_as_double(0x7fffffffffffffffll)"
-        ), _PRIMARY
-    if math.isinf(value):
-        text = "__int_as_float(0x7f800000)" if single else "__longlong_as_double(0x7ff0000000000000ll)"
-        return (text, _PRIMARY) if value > 0 else (f"-{text}", _UNARY)
-    text = repr(value) + ("f" if single else "")
-    return text, _PRIMARY if not text.startswith("-") else _UNARY

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tilegen.api.selection import AUTO, all_schedules, find_constants, find_kernel, find_schedule, find_sizes
-from tilegen.cuda.names import kernel_identifier
+from tilegen.core.schedule.directives import schedule_lines
+from tilegen.cuda.names import identifier
 from tilegen.emit.provenance import provenance
 from tilegen.lang.diagnostics import Diagnostic, SpecError
 from tilegen.lang.spec import Kernel, KernelFamily, ScheduleSpec, Spec
@@ -77,11 +78,11 @@ class _Stems:
         self._taken: set[str] = set()
         self._of: dict[tuple[str, tuple[object, ...]], str] = {}
         for family in spec.kernels:
-            self._of[family.name, family.kernels[0].types] = self.claim(kernel_identifier(family.name))
+            self._of[family.name, family.kernels[0].types] = self.claim(identifier(family.name))
         for family in spec.kernels:
             for kernel in family.kernels[1:]:
                 suffix = "_".join(str(dtype) for _, dtype in kernel.types)
-                self._of[family.name, kernel.types] = self.claim(f"{kernel_identifier(family.name)}_{suffix}")
+                self._of[family.name, kernel.types] = self.claim(f"{identifier(family.name)}_{suffix}")
 
     def of(self, family: KernelFamily, kernel: Kernel) -> str:
         return self._of[family.name, kernel.types]
@@ -140,7 +141,7 @@ def _generate(
         kernel=kernel.name,
         types=tuple((name, str(dtype)) for name, dtype in kernel.types),
         schedule=program.schedule.name,
-        directives=program.schedule.describe(),
+        directives="; ".join(schedule_lines(program.schedules)),
         target=target.name,
         source=rendered.source,
         header=rendered.header,

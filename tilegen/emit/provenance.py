@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Mapping
 
 from tilegen import __version__
+from tilegen.core.schedule.directives import schedule_lines
 from tilegen.lang.source import Source
 from tilegen.program import Program
 
@@ -20,11 +21,13 @@ def provenance(
     digest = hashlib.sha256(source.text.encode("utf-8", "surrogatepass")).hexdigest()
     types = "".join(f", {name} = {dtype}" for name, dtype in kernel.types)
     fixed = "".join(f", {name} = {value}" for name, value in constants.items())
+    first, *rest = schedule_lines(program.schedules)
     lines = [
         f"{MARK} {__version__} from {ascii_text(file_name(source.name))}; change the spec, not this file.",
         f"Spec sha256 {digest}.",
         f"Kernel {kernel.name}{types}{fixed}; target {program.target.name}.",
-        f"Schedule {ascii_text(schedule.name)}: {schedule.describe() or 'one point per thread'}.",
+        f"Schedule {ascii_text(schedule.name)}: {first or 'one point per thread'}{';' if rest else '.'}",
+        *(f"{line}{'.' if line is rest[-1] else ';'}" for line in rest),
     ]
     if sizes:
         at = ", ".join(f"{name} = {value}" for name, value in sizes.items())

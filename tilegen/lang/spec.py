@@ -13,6 +13,7 @@ import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import ClassVar
 
 from tilegen.algebra import Expr
 from tilegen.dtypes import DType, ElementType
@@ -380,70 +381,52 @@ class Kernel:
         return tuple(s for s in self.statements if isinstance(s, Assign))
 
 
-# Schedules as checked against the kernel's names; whether the machine can honour them is decided in `schedule/`.
+# Schedules as checked against the kernel's names; whether a family can honour them is decided in `families/`.
 # A value is a tuple of choices: one for a plain value, several for a family of variants.
 
 
-@dataclass(frozen=True, slots=True)
-class TileDirective:
-    axes: tuple[tuple[str, tuple[int, ...]], ...]
-    span: Span = field(repr=False, compare=False)
-    spans: tuple[Span, ...] = field(repr=False, compare=False, default=())
+class Word(Enum):
+    """What a directive starts with."""
+
+    AT = "at"
+    TILE = "tile"
+    THREADS = "threads"
+    STAGE = "stage"
+    KEEP = "keep"
+    VECTOR = "vector"
+    IN_FLIGHT = "in_flight"
+    BLOCKS = "blocks"
+    CLUSTER = "cluster"
+    UNROLL = "unroll"
+    BOUNDS = "bounds"
+    RASTER = "raster"
+    HINT = "hint"
+    MAX_REGISTERS = "max_registers"
+    MIN_BLOCKS = "min_blocks"
+    INDEX = "index"
+    OTHERWISE = "otherwise"
 
 
-@dataclass(frozen=True, slots=True)
-class ThreadsDirective:
-    axes: tuple[tuple[str, tuple[int, ...]], ...]
-    span: Span = field(repr=False, compare=False)
-    spans: tuple[Span, ...] = field(repr=False, compare=False, default=())
+class Placement(Enum):
+    """How rows of a staged tile are kept off each other's banks. BEST: whichever has the fewest conflicts."""
+
+    PLAIN = "plain"
+    PADDED = "pad"
+    SWIZZLED = "swizzle"
+    BEST = "auto"
 
 
-@dataclass(frozen=True, slots=True)
-class StageDirective:
-    """`pads`: choices of padding in elements (0 = none). `swizzle` excludes a pad. `buffers`/`asynchronous` as said."""
+class Memory(Enum):
+    """Where `keep` keeps what is needed again."""
 
-    tensors: tuple[str, ...]
-    pads: tuple[int, ...]
-    swizzle: bool
-    buffers: tuple[int, ...]
-    asynchronous: bool
-    span: Span = field(repr=False, compare=False)
-
-
-@dataclass(frozen=True, slots=True)
-class VectorDirective:
-    """`widths` maps a tensor name, or None for all tensors, to choices of elements per access."""
-
-    widths: tuple[tuple[str | None, tuple[int, ...]], ...]
-    span: Span = field(repr=False, compare=False)
-    spans: tuple[Span, ...] = field(repr=False, compare=False, default=())
+    REGISTERS = "registers"
+    SHARED = "shared"
 
 
 class Bounds(Enum):
     GUARD = "guard"
     SPLIT = "split"
     EXACT = "exact"
-
-
-@dataclass(frozen=True, slots=True)
-class BoundsDirective:
-    modes: tuple[Bounds, ...]
-    span: Span = field(repr=False, compare=False)
-
-
-@dataclass(frozen=True, slots=True)
-class RasterDirective:
-    """Axes slowest first; `group`: that many tiles of the slowest axis walk together (choices), (1,) for none."""
-
-    axes: tuple[str, ...]
-    group: tuple[int, ...]
-    span: Span = field(repr=False, compare=False)
-
-
-@dataclass(frozen=True, slots=True)
-class UnrollDirective:
-    axes: tuple[tuple[str, tuple[int, ...]], ...]
-    span: Span = field(repr=False, compare=False)
 
 
 class Hint(Enum):
@@ -454,25 +437,6 @@ class Hint(Enum):
     DEFAULT = "default"
 
 
-@dataclass(frozen=True, slots=True)
-class HintDirective:
-    tensor: str
-    hints: tuple[Hint, ...]
-    span: Span = field(repr=False, compare=False)
-
-
-@dataclass(frozen=True, slots=True)
-class MaxRegistersDirective:
-    counts: tuple[int, ...]
-    span: Span = field(repr=False, compare=False)
-
-
-@dataclass(frozen=True, slots=True)
-class MinBlocksDirective:
-    counts: tuple[int, ...]
-    span: Span = field(repr=False, compare=False)
-
-
 class IndexType(Enum):
     I32 = "i32"
     I64 = "i64"
@@ -480,23 +444,87 @@ class IndexType(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class IndexDirective:
-    types: tuple[IndexType, ...]
+class NumbersDirective:
+    """Numbers by name: of an axis (`i*j` for the one that is both), a tensor or a size; None for a bare number."""
+
+    word: Word
+    entries: tuple[tuple[str | None, tuple[int, ...]], ...]
     span: Span = field(repr=False, compare=False)
+    spans: tuple[Span, ...] = field(repr=False, compare=False, default=())
+
+
+@dataclass(frozen=True, slots=True)
+class StageDirective:
+    """`pads`: choices of padding in elements, for PADDED. `buffers`/`asynchronous` as said."""
+
+    tensors: tuple[str, ...]
+    placement: Placement
+    pads: tuple[int, ...]
+    buffers: tuple[int, ...]
+    asynchronous: bool
+    span: Span = field(repr=False, compare=False)
+    word: ClassVar[Word] = Word.STAGE
+
+
+@dataclass(frozen=True, slots=True)
+class KeepDirective:
+    """`tensors`: those of which it is said; none where all is meant."""
+
+    tensors: tuple[str, ...]
+    memory: Memory
+    span: Span = field(repr=False, compare=False)
+    word: ClassVar[Word] = Word.KEEP
+
+
+@dataclass(frozen=True, slots=True)
+class BoundsDirective:
+    choices: tuple[Bounds, ...]
+    span: Span = field(repr=False, compare=False)
+    word: ClassVar[Word] = Word.BOUNDS
+
+
+@dataclass(frozen=True, slots=True)
+class RasterDirective:
+    """Axes slowest first; `group`: that many tiles of the slowest axis walk together (choices), (1,) for none."""
+
+    axes: tuple[str, ...]
+    group: tuple[int, ...]
+    span: Span = field(repr=False, compare=False)
+    word: ClassVar[Word] = Word.RASTER
+
+
+@dataclass(frozen=True, slots=True)
+class HintDirective:
+    tensor: str
+    choices: tuple[Hint, ...]
+    span: Span = field(repr=False, compare=False)
+    word: ClassVar[Word] = Word.HINT
+
+
+@dataclass(frozen=True, slots=True)
+class IndexDirective:
+    choices: tuple[IndexType, ...]
+    span: Span = field(repr=False, compare=False)
+    word: ClassVar[Word] = Word.INDEX
+
+
+@dataclass(frozen=True, slots=True)
+class OtherwiseDirective:
+    """What follows is a schedule for launches that what stands before does not serve."""
+
+    span: Span = field(repr=False, compare=False)
+    word: ClassVar[Word] = Word.OTHERWISE
 
 
 Directive = (
-    TileDirective
-    | ThreadsDirective
+    NumbersDirective
     | StageDirective
-    | VectorDirective
+    | KeepDirective
     | BoundsDirective
     | RasterDirective
-    | UnrollDirective
     | HintDirective
-    | MaxRegistersDirective
-    | MinBlocksDirective
     | IndexDirective
+    | OtherwiseDirective
 )
 
 

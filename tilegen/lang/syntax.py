@@ -264,7 +264,7 @@ class SetValue(Node):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Setting(Node):
-    """`i = 32` in a directive; `name` is None for a bare value (`vector 4`)."""
+    """`i = 32` in a directive, `i*j = 32` for the axis that is both; `name` is None for a bare value (`vector 4`)."""
 
     name: Ident | None
     value: SetValue
@@ -273,7 +273,7 @@ class Setting(Node):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class SettingsDirective(Node):
-    """`tile`, `threads`, `vector`, `unroll`, `max_registers`, `min_blocks`."""
+    """A directive of numbers: `tile i = 32`, `vector 4`, `min_blocks 4`."""
 
     keyword: Ident
     settings: tuple[Setting, ...]
@@ -282,11 +282,11 @@ class SettingsDirective(Node):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class StageStatement(Node):
-    """`stage a, b pad {0, 1} buffers 3 async`."""
+    """`stage a, b pad {0, 1} buffers 3 async`; `placed` is the word `swizzle` or `auto`."""
 
     tensors: tuple[Ident, ...]
     pad: SetValue | None
-    swizzle: Ident | None
+    placed: Ident | None
     buffers: SetValue | None
     asynchronous: Ident | None
     span: Span
@@ -315,7 +315,31 @@ class HintStatement(Node):
     span: Span
 
 
-DirectiveStatement = SettingsDirective | StageStatement | ChoiceDirective | RasterStatement | HintStatement
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class KeepStatement(Node):
+    """`keep a, b registers`; no tensors for what a block keeps in any case."""
+
+    tensors: tuple[Ident, ...]
+    memory: Ident
+    span: Span
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class OtherwiseStatement(Node):
+    """What follows is for launches that what stands before does not serve."""
+
+    span: Span
+
+
+DirectiveStatement = (
+    SettingsDirective
+    | StageStatement
+    | KeepStatement
+    | ChoiceDirective
+    | RasterStatement
+    | HintStatement
+    | OtherwiseStatement
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

@@ -2,27 +2,71 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, replace
-from functools import lru_cache
+from dataclasses import dataclass
 
-import jinja2
-from jinja2.bccache import Bucket
-
-from tilegen.cache_folder import cache_folder
 from tilegen.core.nest.model import Nest
 from tilegen.core.plan.model import Plan
-from tilegen.cuda.helpers import OUTSIDE, in_order
-from tilegen.cuda.names import member_name
+from tilegen.cuda.library import in_order
+from tilegen.cuda.names import identifier, names_of
+from tilegen.cuda.printer import Printer
+from tilegen.cuda.queries import library_entries, types
 from tilegen.cuda.scope import FileContext
-from tilegen.cuda.types import TypeNames
-from tilegen.cuda.view import KernelView, ParameterView, StructView, VectorView
+from tilegen.cuda.statements import MARK, StatementPrinter
+from tilegen.cuda.templates import environment
+from tilegen.cuda.tree import (
+    CType,
+    Field,
+    Kernel,
+    Parameter,
+    SharedArray,
+    StructType,
+    Templated,
+    VectorType,
+)
+from tilegen.cuda.types import ElementTypes, includes
 from tilegen.dtypes import Struct, struct_of
 from tilegen.lang.spec import Aosoa
-from tilegen.render.kernel import arithmetic_floats, view_kernel
+from tilegen.render.kernel import computed_floats, kernel_of
 from tilegen.render.launcher import LauncherView, view_launcher
+
+
+@dataclass(frozen=True, slots=True)
+class SharedView:
+    """An array in shared memory; `offset`: bytes into the dynamic part, None for a static one."""
+
+    comment: tuple[str, ...]
+    type: str
+    name: str
+    shape: str
+    aligned: bool
+    offset: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class KernelView:
+    """What the template prints of a kernel: text in named slots."""
+
+    name: str
+    comment: tuple[str, ...]
+    bounds: object
+    parameters: tuple[str, ...]
+    constants: tuple[tuple[str, int], ...]
+    dynamic_bytes: int
+    shared: tuple[SharedView, ...]
+    evicted: tuple[str, ...]
+    setup: str
+    phases: str
+
+
+@dataclass(frozen=True, slots=True)
+class StructView:
+    """A struct element. `blocked`: its members are arrays, whose places are checked where `offsetof` is there."""
+
+    name: str
+    members: tuple[tuple[str, Field], ...]
+    size: int
+    blocked: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +74,11 @@ class FileView:
     provenance: tuple[str, ...]
     guard: str
     includes: tuple[str, ...]
-    declarations: tuple[str, ...]
+    outside: tuple[str, ...]
     namespace: str
     structs: tuple[StructView, ...]
-    vectors: tuple[VectorView, ...]
-    helpers: tuple[str, ...]
+    vectors: tuple[VectorType, ...]
+    functions: tuple[str, ...]
     kernels: tuple[KernelView, ...]
     launcher: LauncherView
 
@@ -50,128 +94,130 @@ class Rendered:
     source: str
     header: str
     namespace: str
-    kernels: tuple[KernelView, ...]
+    kernels: tuple[Kernel, ...]
     lines: Mapping[int, int]
 
     def entry(self, number: int, index: str) -> str:
         return f"{self.namespace}::{self.kernels[number].name}<{index}>"
 
-    def parameters(self, number: int) -> tuple[ParameterView, ...]:
+    def parameters(self, number: int) -> tuple[Parameter, ...]:
         return self.kernels[number].parameters
 
 
 def render(plans: Sequence[Plan], name: str, provenance: Sequence[str] = ()) -> Rendered:
     """One file for the variants `plans` of one kernel. `name`: a C identifier, the stem of the launcher's name."""
-    types = TypeNames(frozenset(d for p in plans for d in arithmetic_floats(p)))
-    structs = _structs(plans[0].nest, types)
-    file = FileContext(types, structs={tensor: view.name for tensor, view in structs.items()})
-    kernels = tuple(view_kernel(p, file) for p in plans)
+    element_types = ElementTypes(frozenset(d for p in plans for d in computed_floats(p)))
+    structs = _structs(plans[0].nest, element_types)
+    file = FileContext(element_types, structs)
+    kernels = tuple(kernel_of(p, file) for p in plans)
+    struct_names: dict[StructType, str] = {}
+    for struct in structs.values():
+        struct_names[struct] = identifier(struct.wanted, struct_names.values())
+    spoken_of: dict[CType, None] = {t: None for k in kernels for t in _types(k)}
+    functions = in_order(n for k in kernels for n in _entries(k))
     namespace = f"{name}_kernels"
-    launcher = view_launcher(name, namespace, plans, kernels, types, file.structs)
     view = FileView(
         provenance=tuple(provenance),
-        guard=f"TILEGEN_{name.upper()}_CU",
-        includes=tuple(sorted(types.includes)),
-        declarations=tuple(OUTSIDE[n] for n in in_order(file.helpers) if n in OUTSIDE),
+        guard=f"TILEGEN_{name.upper()}",
+        includes=includes(spoken_of),
+        outside=tuple(e.text for e in functions if e.outside),
         namespace=namespace,
-        structs=tuple(structs.values()),
-        vectors=tuple(v for _, v in sorted(file.vectors.items())),
-        helpers=tuple(_helper(name) for name in in_order(file.helpers)),
-        kernels=kernels,
-        launcher=launcher,
+        structs=tuple(_struct_view(s, struct_names[s]) for s in structs.values()),
+        vectors=tuple(sorted((t for t in spoken_of if isinstance(t, VectorType)), key=lambda t: t.name)),
+        functions=tuple(e.text for e in functions if not e.outside),
+        kernels=tuple(_kernel_view(k, p, struct_names) for k, p in zip(kernels, plans, strict=True)),
+        launcher=view_launcher(name, namespace, plans, kernels, element_types, structs, struct_names),
     )
-    text = environment().get_template("file.cu.j2").render(file=view)
-    source, lines = _take_marks(text)
-    header = environment().get_template("header.h.j2").render(file=_for_header(view))
+    source, lines = _without_marks(environment().get_template("file.cu.j2").render(file=view))
+    header = environment().get_template("header.h.j2").render(file=view)
     return Rendered(source, header, namespace, kernels, lines)
 
 
-def _helper(name: str) -> str:
-    """The text of a device function that generated code calls."""
-    for template in ("helpers.j2", "collectives.j2"):
-        macro = getattr(environment().get_template(template).module, name, None)
-        if macro is not None:
-            return str(macro())
-    raise KeyError(name)
+def _types(kernel: Kernel) -> dict[CType, None]:
+    found = types((*kernel.setup, *kernel.phases))
+    variables = [p.variable for p in kernel.parameters] + [s.variable for s in kernel.shared]
+    return {**found, **{v.type: None for v in variables}}
 
 
-def _for_header(view: FileView) -> FileView:
-    return replace(view, guard=view.guard.removesuffix("_CU") + "_H")
+def _entries(kernel: Kernel) -> set[str]:
+    found = library_entries((*kernel.setup, *kernel.phases))
+    found |= {s.variable.type.name for s in kernel.shared if isinstance(s.variable.type, Templated)}
+    return found | ({"evict_last"} if kernel.evicted else set())
 
 
-@lru_cache(maxsize=1)
-def environment() -> jinja2.Environment:
-    """The one Jinja environment: an undefined name or an impossible branch fails."""
-    return jinja2.Environment(
-        loader=jinja2.PackageLoader("tilegen", "templates"),
-        bytecode_cache=_bytecode_cache(),
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-        autoescape=False,
+def _kernel_view(kernel: Kernel, plan: Plan, struct_names: Mapping[StructType, str]) -> KernelView:
+    printer = Printer(names_of(kernel, struct_names.values()), struct_names)
+    statements = StatementPrinter(printer)
+
+    def shared(array: SharedArray) -> SharedView:
+        return SharedView(
+            comment=tuple(statements.comment(array.comment, 116)),
+            type=printer.type(array.variable.type),
+            name=printer.name(array.variable),
+            shape=statements.shape(array.variable),
+            aligned=array.aligned,
+            offset=array.offset,
+        )
+
+    def parameter(p: Parameter) -> str:
+        pointer = "* __restrict__" if p.pointer else ""
+        const = "const " if p.const else ""
+        return f"{const}{printer.type(p.variable.type)}{pointer} {printer.name(p.variable)}"
+
+    return KernelView(
+        name=kernel.name,
+        comment=tuple(line for c in kernel.comment for line in statements.comment(c, 120)),
+        bounds=kernel.bounds,
+        parameters=tuple(parameter(p) for p in kernel.parameters),
+        constants=tuple((printer.name(c.variable), c.value) for c in kernel.constants),
+        dynamic_bytes=plan.shared_bytes if plan.dynamic_shared else 0,
+        shared=tuple(shared(s) for s in kernel.shared),
+        evicted=tuple(printer.name(v) for v in kernel.evicted),
+        setup=statements.block(kernel.setup, 1),
+        phases=statements.block(kernel.phases, 1),
     )
 
 
-def _bytecode_cache() -> jinja2.BytecodeCache | None:
-    """Compiled templates in the user's cache: compiling them is most of the time of `tilegen emit`."""
-    folder = cache_folder() / "templates"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        return _OptionalCache(str(folder))
-    except OSError:
-        return None
-
-
-class _OptionalCache(jinja2.FileSystemBytecodeCache):
-    """A cache that may fail to be written (a full disk, a read-only home) without anything else failing."""
-
-    def dump_bytecode(self, bucket: Bucket) -> None:
-        with suppress(OSError):
-            super().dump_bytecode(bucket)
-
-
-_MARK = re.compile(r"/\*@(\d+)\*/")
-
-
-def _take_marks(text: str) -> tuple[str, dict[int, int]]:
+def _without_marks(text: str) -> tuple[str, dict[int, int]]:
     """The text without the marks of spec lines, and the map they made."""
-    lines, found = [], {}
-    blank = False
+    lines: list[str] = []
+    found: dict[int, int] = {}
     for line in text.split("\n"):
-        line = line.rstrip()
-        if not line and blank:
+        code, _, mark = line.partition(MARK)
+        if not code and lines and not lines[-1]:
             continue
-        blank = not line
-        marks = _MARK.findall(line)
-        lines.append(_MARK.sub("", line))
-        if marks:
-            found[len(lines)] = int(marks[-1])
+        lines.append(code)
+        if mark:
+            found[len(lines)] = int(mark)
     return "\n".join(lines).rstrip("\n") + "\n", found
 
 
-def _structs(nest: Nest, types: TypeNames) -> dict[str, StructView]:
-    views = {}
+def _structs(nest: Nest, element_types: ElementTypes) -> dict[str, StructType]:
+    """The struct types of the tensors that have one."""
+    found = {}
     for pointer in nest.pointers:
         struct = pointer.dtype
         if not isinstance(struct, Struct):
             continue
         placement = nest.kernel.tensor(pointer.tensor).placement
         block = placement.block if isinstance(placement, Aosoa) else None
-        name = f"{pointer.tensor}_element"
-        suffix = f"[{block}]" if block is not None else ""
-        members = tuple(f"{types.storage(f.dtype)} {member_name(f.name)}{suffix};" for f in struct.fields)
-        size = struct.size if block is None else block_size(struct, block)
-        checks = (f'static_assert(sizeof({name}) == {size}, "{name} must have {size} bytes");',)
-        places = []
-        for f in struct.fields if block is None else ():
-            member = member_name(f.name)
-            place = f"offsetof({name}, {member}) == {f.offset}"
-            places.append(f'static_assert({place}, "{member} must lie {f.offset} bytes from the start");')
-        views[pointer.tensor] = StructView(name, members, checks, tuple(places), struct.align)
-    return views
+        laid_out = struct if block is None else blocked(struct, block)
+        fields: list[Field] = []
+        for number, member in enumerate(struct.fields):
+            name = identifier(member.name, [f.name for f in fields])
+            offset = laid_out.fields[number * (block or 1)].offset
+            fields.append(Field(member.name, name, element_types.storage(member.dtype), offset, block))
+        found[pointer.tensor] = StructType(
+            f"{pointer.tensor}_element", tuple(fields), laid_out.size, laid_out.align
+        )
+    return found
 
 
-def block_size(struct: Struct, block: int) -> int:
-    """Bytes of `block` elements kept as one run per field, with C's padding."""
-    return struct_of(tuple((f"{f.name}{n}", f.dtype) for f in struct.fields for n in range(block))).size
+def _struct_view(struct: StructType, name: str) -> StructView:
+    members = tuple((f.type.name, f) for f in struct.fields)
+    return StructView(name, members, struct.size, any(f.length is not None for f in struct.fields))
+
+
+def blocked(struct: Struct, block: int) -> Struct:
+    """`block` elements kept as one run per field, with C's padding: what a block of an `aosoa` is."""
+    return struct_of(tuple((f"{f.name}{n}", f.dtype) for f in struct.fields for n in range(block)))

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tilegen.cuda.view import ParameterView
+from tilegen.cuda.tree import Parameter
 from tilegen.dtypes import DType
 from tilegen.numpy_types import Array
 from tilegen.program import LaunchShape, Program
@@ -175,7 +175,7 @@ def prepare(
     return shape, lambda: kernel(config, values, device=device)
 
 
-def _format(parameter: ParameterView, shape: LaunchShape, program: Program) -> str:
+def _format(parameter: Parameter, shape: LaunchShape, program: Program) -> str:
     match parameter.kind:
         case "pointer" | "scratch":
             return POINTER

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tilegen.core.nest.model import stride_symbol
-from tilegen.cuda.view import ParameterView
+from tilegen.cuda.tree import Parameter
 from tilegen.dtypes import DType
 from tilegen.lang.spec import IndexType, Role
 from tilegen.numpy_types import Array, numpy_dtype
@@ -156,7 +156,7 @@ def place(
 
 
 def parameter_value(
-    parameter: ParameterView,
+    parameter: Parameter,
     program: Program,
     arguments: Arguments,
     addresses: Mapping[str, int],

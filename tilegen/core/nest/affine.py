@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cmp_to_key
+from math import prod
 
 from tilegen.algebra import (
     ONE,
@@ -20,6 +21,7 @@ from tilegen.algebra import (
     symbols,
 )
 from tilegen.core.nest.model import Access, Nest
+from tilegen.dtypes import Struct
 from tilegen.lang.spec import IndexValue, Read, Value, walk
 
 
@@ -105,10 +107,7 @@ class Run:
 
     @property
     def points(self) -> int:
-        total = 1
-        for _, n in self.axes:
-            total *= n
-        return total
+        return prod(n for _, n in self.axes)
 
     def coordinates(self, position: Expr) -> dict[str, Expr]:
         """The coordinate of each axis at a position along the run; that of the last one may pass its points."""
@@ -130,6 +129,14 @@ def shortest_run(order: Sequence[tuple[str, int]], whole: Collection[str], width
 def step_of(nest: Nest, access: Access, axis: str, width: int) -> Step | None:
     """The step of `access` over `width` neighbours along `axis`; None where no vector access is possible."""
     return step_along(nest, access, Run(((axis, width),), width))
+
+
+def neighbours(nest: Nest, access: Access, axis: str, width: int, address: Expr | None = None) -> Step | None:
+    """The step of `width` neighbours along `axis` that are one access of memory; None where they cannot be."""
+    if access.checked or isinstance(nest.pointer(access.pointer).dtype, Struct):
+        return None
+    step = step_along(nest, access, Run(((axis, width),), width), address)
+    return step if step is not None and step.step == 1 else None
 
 
 def step_along(nest: Nest, access: Access, run: Run, address: Expr | None = None) -> Step | None:

@@ -36,19 +36,26 @@ def build_nest(kernel: Kernel, constants: Mapping[str, int] | None = None) -> Ne
     Raises SpecError: TG0701 (a family that cannot be generated yet), TG0702 (assignments without a shared iteration
     space), TG0703 (an inout tensor read away from where it is written), TG0704 (arithmetic on complex or 8-bit floats).
     """
-    values = compile_time(kernel, constants)
-    lets, closed = inline_lets(kernel)
-    require_memories(kernel)
-    require_computable(kernel, closed)
+    values, lets, closed = closed_values(kernel, constants)
     first = kernel.assigns[0]
     require_shared_space(kernel, first)
 
     return nest_over(kernel, values, first.axes, closed, lets)
 
 
-def compile_time(kernel: Kernel, constants: Mapping[str, int] | None) -> dict[str, int]:
-    """Values of compile-time sizes: `constants` over the defaults."""
-    return {s.name: s.default for s in kernel.sizes if s.default is not None} | dict(constants or {})
+Lets = tuple[tuple[str, Value], ...]
+
+
+def closed_values(
+    kernel: Kernel, constants: Mapping[str, int] | None
+) -> tuple[dict[str, int], Lets, dict[str, Value]]:
+    """Values of compile-time sizes (`constants` over the defaults), and those of lets and assignments, as `inline_lets`
+    gives them. Raises TG0701, TG0704, TG0705."""
+    lets, closed = inline_lets(kernel)
+    require_memories(kernel)
+    require_computable(kernel, closed)
+    defaults = {s.name: s.default for s in kernel.sizes if s.default is not None}
+    return defaults | dict(constants or {}), lets, closed
 
 
 def nest_over(
@@ -56,7 +63,7 @@ def nest_over(
     values: Mapping[str, int],
     space: Sequence[Axis],
     closed: Mapping[str, Value],
-    lets: tuple[tuple[str, Value], ...],
+    lets: Lets,
     reduced: tuple[str, ...] = (),
 ) -> Nest:
     """The nest over the axes `space` of the spec, moved to start at 0.

@@ -19,7 +19,8 @@ def simplified_nest(kernel: Kernel, constants: Mapping[str, int] | None, keep: C
 
 def drop_unit_axes(nest: Nest, keep: Collection[str] = ()) -> Nest:
     """Axes whose extent is the constant 1 become the number 0; a row, or a nest without rows, keeps its last one."""
-    unit = {a.name: ZERO for a in nest.axes if a.extent.constant == 1 and a.name not in keep}
+    named = {part for name in keep for part in name.split("*")}
+    unit = {a.name: ZERO for a in nest.axes if a.extent.constant == 1 and a.name not in named}
     for row in nest.rows or (tuple(a.name for a in nest.axes),):
         if row and set(row) <= unit.keys():
             unit.pop(row[-1])
@@ -27,15 +28,20 @@ def drop_unit_axes(nest: Nest, keep: Collection[str] = ()) -> Nest:
 
 
 def merge_axes(nest: Nest, keep: Collection[str] = ()) -> Nest:
-    """Merge pairs of axes that every access walks end to end; `keep` names axes a schedule refers to."""
+    """Merge pairs of axes that every access walks end to end; `keep` names axes a schedule refers to: `i`, which stays,
+    or `i*j`, which are merged with each other only."""
+    groups = {part: name for name in keep for part in name.split("*")}
+
+    def together(outer: NestAxis, inner: NestAxis) -> bool:
+        first, second = (groups.get((a.parts or (a.name,))[0]) for a in (outer, inner))
+        return first == second and (first is None or "*" in first)
+
     changed = True
     while changed:
         changed = False
         for outer in nest.axes:
             for inner in nest.axes:
-                if outer is inner or outer.name in keep or inner.name in keep:
-                    continue
-                if _end_to_end(nest, outer, inner):
+                if outer is not inner and together(outer, inner) and _end_to_end(nest, outer, inner):
                     nest, changed = _merge(nest, outer, inner), True
                     break
             if changed:
@@ -43,14 +49,10 @@ def merge_axes(nest: Nest, keep: Collection[str] = ()) -> Nest:
     return nest
 
 
-def _accesses(nest: Nest) -> tuple[Access, ...]:
-    return tuple(s.access for s in nest.stores) + nest.load_accesses()
-
-
 def _end_to_end(nest: Nest, outer: NestAxis, inner: NestAxis) -> bool:
     if nest.box_of(outer.name) != nest.box_of(inner.name):
         return False
-    for access in _accesses(nest):
+    for access in nest.accesses():
         parts = linear_parts(access.address, [outer.name, inner.name])
         if parts is None:
             return False
@@ -78,7 +80,8 @@ def _merge(nest: Nest, outer: NestAxis, inner: NestAxis) -> Nest:
     name = f"{outer.name}{inner.name}"
     while name in taken:
         name += "_"
-    merged = NestAxis(name, outer.extent * inner.extent)
+    parts = tuple(part for a in (outer, inner) for part in a.parts or (a.name,))
+    merged = NestAxis(name, outer.extent * inner.extent, parts)
     position = nest.axes.index(inner)
     axes = tuple(merged if n == position else a for n, a in enumerate(nest.axes) if a is not outer)
     # Addresses are linear with slow = fast * extent, so the merged axis takes the inner axis's place.

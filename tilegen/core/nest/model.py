@@ -8,18 +8,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Generic, TypeVar
 
 from tilegen.algebra import Expr
 from tilegen.dtypes import DType, ElementType
 from tilegen.lang.spec import Assign, Boundary, Kernel, Read, Reduce, Value
 
+T = TypeVar("T")
+
 
 @dataclass(frozen=True, slots=True)
 class NestAxis:
-    """An axis of the iteration space, `0 <= name < extent`; `extent` over sizes."""
+    """An axis of the iteration space, `0 <= name < extent`; `extent` over sizes. `parts`: the axes that it is one of,
+    slowest first, where it was merged."""
 
     name: str
     extent: Expr
+    parts: tuple[str, ...] = ()
+
+    @property
+    def called(self) -> str:
+        """Its name in schedules: `i*j` for `i` and `j` as one."""
+        return "*".join(self.parts) or self.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,9 +124,26 @@ class Nest:
     def axis(self, name: str) -> NestAxis:
         return next(a for a in self.axes if a.name == name)
 
+    def accesses(self) -> tuple[Access, ...]:
+        """The distinct accesses, what is written first."""
+        return tuple(dict.fromkeys((*(s.access for s in self.stores), *self.loads.values())))
+
     def load_accesses(self) -> tuple[Access, ...]:
         """The distinct read accesses, in order of first use."""
         return tuple(dict.fromkeys(self.loads.values()))
+
+
+class Same(Generic[T]):
+    """A value as the key of a cache: equal to itself alone, so that nothing of it is compared."""
+
+    def __init__(self, value: T) -> None:
+        self.value = value
+
+    def __hash__(self) -> int:
+        return id(self.value)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Same) and other.value is self.value
 
 
 def stride_symbol(tensor: str, dimension: int) -> str:

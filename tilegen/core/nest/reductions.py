@@ -13,6 +13,12 @@ def reductions_of(values: Iterable[Value]) -> tuple[Reduce, ...]:
     return tuple(dict.fromkeys(node for v in values for node in walk(v) if isinstance(node, Reduce)))
 
 
+def level_of(node: Reduce) -> int:
+    """How many reductions deep the terms of a reduction are."""
+    inner = reductions_of([node.body])
+    return 1 + max(map(level_of, inner)) if inner else 0
+
+
 def is_scan(kernel: Kernel, node: Reduce) -> bool:
     """Whether a bound of the reduction follows an axis of the point it is evaluated at."""
     sizes = {s.name for s in kernel.sizes}

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import math
+
+from tilegen.algebra import Range, bounds, symbols
 from tilegen.dtypes import DType, Kind
-from tilegen.lang.spec import Binary, BinaryOp, Call, Cast, Literal, Value, Where
+from tilegen.lang.spec import Binary, BinaryOp, Call, Cast, IndexValue, Literal, Unary, UnaryOp, Value, Where
 
 Span = tuple[int, int]
+# Sizes and coordinates are below this: a tensor with so many elements does not fit an address space.
+LARGEST_EXTENT = 1 << 48
 
 
 def integer_range(dtype: DType) -> Span | None:
@@ -37,6 +42,17 @@ def _narrower(value: Value) -> Span | None:
     match value:
         case Literal():
             return int(value.value.real), int(value.value.real)
+        case IndexValue():
+            symbols_ = symbols(value.index)
+            found = bounds(value.index, dict.fromkeys(symbols_, Range(0, LARGEST_EXTENT)))
+            return (
+                None
+                if found.low == -math.inf or found.high == math.inf
+                else (int(found.low), int(found.high))
+            )
+        case Unary(op=UnaryOp.NEGATE):
+            operand = value_range(value.operand)
+            return None if operand is None else (-operand[1], -operand[0])
         case Cast():
             return value_range(value.operand)
         case Where():
@@ -80,3 +96,9 @@ def _limited(value: Call) -> Span | None:
     x, low, high = known
     least, most = max(x[0], low[0]), max(x[1], low[1])
     return min(least, high[0]), min(most, high[1])
+
+
+def may_overflow(value: Value) -> bool:
+    """Whether an operation on integers may leave its type before it wraps."""
+    whole, found = integer_range(value.dtype), _narrower(value)
+    return whole is not None and (found is None or found[0] < whole[0] or found[1] > whole[1])

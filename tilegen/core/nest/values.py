@@ -80,6 +80,15 @@ def unconditional(value: Value) -> Iterator[Value]:
             yield from unconditional(child)
 
 
+def reads_outside(value: Value) -> Iterator[Read]:
+    """Reads of `value` that are in none of its reductions."""
+    if isinstance(value, Read):
+        yield value
+    if not isinstance(value, Reduce):
+        for child in children(value):
+            yield from reads_outside(child)
+
+
 def free_names(value: Value) -> frozenset[str]:
     """Axes and sizes that the index expressions of `value` mention and no reduction inside it binds."""
     names: frozenset[str] = frozenset()

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from tilegen.algebra import Apply, Expr, Op, Sym, evaluate, exact_quotient, expr, maximum, sym
-from tilegen.core.nest.affine import Run, step_along
+from tilegen.algebra import Apply, Expr, Op, Sym, evaluate, exact_quotient, expr, maximum, product, sym
+from tilegen.core.nest.affine import Run, Step, step_along
 from tilegen.core.nest.model import Access, Nest, stride_symbol
 from tilegen.core.plan.model import (
     FIELD,
@@ -19,7 +19,10 @@ from tilegen.core.plan.model import (
     Load,
     Multiple,
 )
+from tilegen.core.plan.problems import not_along
+from tilegen.core.schedule.model import Schedule
 from tilegen.dtypes import Struct
+from tilegen.lang.diagnostics import SpecError
 
 # Coordinates run past an extent by less than a tile before their guard; the largest tile is far below this.
 INDEX_LIMIT = 2**31 - 1 - 2**16
@@ -50,6 +53,29 @@ def aligned(nest: Nest, accesses: tuple[tuple[Access, Run, Expr], ...]) -> tuple
     return tuple(c for n, c in enumerate(found) if not _follows(c, list(found), n))
 
 
+# An access, the axis of the run that it is made along (None where it is made once), and its step there.
+Followed = tuple[Access, str | None, Step | None]
+
+
+def require_along(nest: Nest, schedule: Schedule, accesses: Iterable[Followed], fast: str | None) -> None:
+    """Every tensor that a user wants in vectors has an access along a run; one that is not named may be one element
+    for all of it. `fast`: the axis that threads walk. Raises TG0607."""
+    if not schedule.writes("vector"):
+        return
+    tensors = {p.name: p.tensor for p in nest.pointers}
+    wide = [f for f in accesses if schedule.width_of(tensors[f[0].pointer]) > 1]
+    moving = {tensors[a.pointer] for a, _, step in wide if step is not None and step.step}
+    others = [f for f in wide if tensors[f[0].pointer] not in moving]
+    apart: list[tuple[Access, str | None]]
+    apart = [(a, axis) for a, axis, step in others if axis is not None and step is None]
+    still = [(a, fast) for a, axis, step in others if axis is None or step is not None]
+    wrong = apart or [(a, axis) for a, axis in still if schedule.names_width(tensors[a.pointer])]
+    if wrong:
+        refused = {tensors[a.pointer] for a, _ in wrong}
+        kept = [t for t in dict.fromkeys(tensors[a.pointer] for a, _, _ in wide) if t not in refused]
+        raise SpecError([not_along(nest, *wrong[0], schedule, False, kept, "threads walk")])
+
+
 def _follows(condition: Condition, conditions: list[Condition], position: int) -> bool:
     """Whether a divisibility follows from another one: its value is a multiple of the other's."""
     if not isinstance(condition, Multiple):
@@ -67,11 +93,9 @@ def _follows(condition: Condition, conditions: list[Condition], position: int) -
 
 def whole_run(nest: Nest, run: Run) -> Expr:
     """Points of a run that is not cut into tiles."""
-    total = expr(1)
-    for _, points in run.axes[:-1]:
-        total = total * points
     last, points = run.axes[-1]
-    return total * (points if last == FIELD else nest.axis(last).extent)
+    whole = run.points // points
+    return whole * (expr(points) if last == FIELD else nest.axis(last).extent)
 
 
 def needs_tail(nest: Nest, run: Run, conditions: tuple[Condition, ...]) -> bool:
@@ -108,7 +132,7 @@ def index_conditions(nest: Nest) -> tuple[AtMost, ...]:
     extents = {a.name: a.extent for a in nest.axes}
     signed = {stride_symbol(t, d) for t, d in nest.dynamic_strides} | {s.name for s in nest.kernel.scalars}
     conditions: dict[AtMost, None] = {}
-    for access in (*(s.access for s in nest.stores), *nest.load_accesses()):
+    for access in nest.accesses():
         limits = extents | {c.symbol: c.extent for c in access.checked}
         span = _magnitude(access.address, limits, signed)
         for c in access.checked:
@@ -117,9 +141,7 @@ def index_conditions(nest: Nest) -> tuple[AtMost, ...]:
         if span.constant is None or span.constant > INDEX_LIMIT:
             conditions[AtMost(span, INDEX_LIMIT)] = None
     if not conditions:
-        total = expr(1)
-        for extent in extents.values():
-            total = total * extent
+        total = product(extents.values())
         if total.constant is None:
             conditions[AtMost(total, INDEX_LIMIT)] = None
     return tuple(c for c in conditions if not any(_implied(c, other) for other in conditions if other != c))

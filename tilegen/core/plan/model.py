@@ -14,10 +14,11 @@ It holds no C: names and types of variables are the renderer's. It is not a sche
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from math import prod
 
-from tilegen.algebra import ZERO, Expr, sym, xor
+from tilegen.algebra import ZERO, Expr, product, sym, xor
 from tilegen.core.nest.affine import Run
 from tilegen.core.nest.model import Access, Nest, Store
 from tilegen.core.plan.sector_row import SectorRow
@@ -107,10 +108,7 @@ class Sweep:
 
     @property
     def steps(self) -> int:
-        total = 1
-        for loop in self.loops:
-            total *= loop.trip
-        return total
+        return prod(loop.trip for loop in self.loops)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,10 +146,7 @@ class Buffer:
 
     @property
     def rows(self) -> int:
-        total = 1
-        for _, extent in self.axes[:-1]:
-            total *= extent
-        return total
+        return prod(extent for _, extent in self.axes[:-1])
 
     @property
     def bytes(self) -> int:
@@ -189,6 +184,10 @@ class Phase:
     """A part of a kernel that all threads of a block go through together; families derive their own from it."""
 
     __slots__ = ()
+
+    def lines(self) -> Iterator[str]:
+        """Stable text: what the phase is called, and below it what it does, indented."""
+        raise NotImplementedError(type(self).__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,14 +311,19 @@ class Plan:
     schedule: Schedule
     target: Target
     tiles: tuple[TileAxis, ...]
-    raster: tuple[str, ...]
-    group: int
     threads: int
-    buffers: tuple[Buffer, ...]
     phases: tuple[Phase, ...]
     conditions: tuple[Condition, ...]
     fits_i32: tuple[AtMost, ...]
+    raster: tuple[str, ...] = ()
+    group: int = 1
+    buffers: tuple[Buffer, ...] = ()
     scratch: tuple[Scratch, ...] = ()
+
+    @property
+    def cluster(self) -> int:
+        """Blocks of a cluster."""
+        return prod(n for _, n in self.schedule.cluster)
 
     def tile(self, axis: str) -> TileAxis:
         return next(t for t in self.tiles if t.axis == axis)
@@ -350,7 +354,4 @@ class Plan:
     @property
     def blocks(self) -> Expr:
         """Number of thread blocks."""
-        total = Expr((((), 1),))
-        for tile in self.tiles:
-            total = total * tile.count
-        return total
+        return product(tile.count for tile in self.tiles)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
 from tilegen.algebra import ZERO, Expr, Range, expr, simplify, substitute, sym
 from tilegen.core.nest.affine import Run
@@ -63,9 +64,7 @@ def distribute_as_written(
     loops: list[Loop] = []
     coordinates: dict[str, Expr] = {}
     limits: list[Limit] = []
-    total, stride = 1, 1
-    for _, count in threads:
-        total *= count
+    total, stride = prod(count for _, count in threads), 1
     along = dict(threads)
     for axis, count in reversed(threads):
         if count > 1:
@@ -125,9 +124,7 @@ def _linear(
     items_: list[tuple[str, Expr]],
     most: int,
 ) -> None:
-    total = 1
-    for _, count in items:
-        total *= count
+    total = prod(count for _, count in items)
     name = items[0][0]
     digits.append((name, digit))
     items_.append((name, _digit(name, digit) + _serial(name, -(-total // threads), loops, most) * threads))

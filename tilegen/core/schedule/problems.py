@@ -1,4 +1,4 @@
-"""What is told of a schedule that no machine can honour: TG0601 … TG0606, TG0617 … TG0621, and what to type instead."""
+"""What is told of a schedule that no machine can honour (TG06), and what to type instead."""
 
 from __future__ import annotations
 
@@ -8,38 +8,25 @@ from tilegen.core.nest.model import Access, Nest
 from tilegen.core.schedule.model import Schedule
 from tilegen.lang.diagnostics import Diagnostic
 from tilegen.lang.source import Span
-from tilegen.lang.spec import StageDirective
+from tilegen.lang.spec import ScheduleSpec
 from tilegen.target import Target
 
 
-def several_buffers(directive: StageDirective) -> Diagnostic:
-    what = "async" if directive.asynchronous else f"buffers {directive.buffers[0]}"
-    rest = " swizzle" if directive.swizzle else f" pad {directive.pads[0]}" if directive.pads[0] else ""
-    return Diagnostic(
-        "TG0601",
-        f"`{what}` cannot be honoured here",
-        directive.span,
-        notes=("a block of this kernel loads one tile and is done: there is no next tile to load meanwhile",),
-        helps=(f"write `stage {', '.join(directive.tensors)}{rest}`",),
-    )
-
-
-def too_many_threads(
-    threads: tuple[tuple[str, int], ...], count: int, target: Target, span: Span | None
-) -> Diagnostic:
+def too_many_threads(schedule: Schedule, count: int, target: Target, rest: str) -> Diagnostic:
+    """`rest`: what else there is to do."""
     fewer, room = [], target.max_threads_per_block
-    for axis, n in reversed(threads):  # the last axis is the fastest: it keeps most
+    for axis, n in reversed(schedule.threads):  # the last axis is the fastest: it keeps most
         fits = min(n, room)
         room //= fits
-        fewer += [f"{axis} = {fits}"] if fits < n else []
+        fewer += [f"{dict(schedule.called).get(axis, axis)} = {fits}"] if fits < n else []
+    if not fewer:
+        fewer = [f"threads {target.max_threads_per_block}"]
     return Diagnostic(
         "TG0602",
         f"{count} threads are more than a block may have",
-        span,
+        schedule.span("threads"),
         notes=(f"{target.name} allows {target.max_threads_per_block} threads per block",),
-        helps=(
-            f"use `{', '.join(reversed(fewer))}`, and `tile` for the part of the index space a block computes",
-        ),
+        helps=(f"use `{', '.join(reversed(fewer))}`{rest}",),
     )
 
 
@@ -51,26 +38,6 @@ def registers_out_of_range(count: int, target: Target, span: Span | None) -> Dia
         span,
         notes=(f"{target.name} gives a thread {least} to {limit} registers",),
         helps=(f"use `max_registers {min(max(count, least), limit)}`",),
-    )
-
-
-def meaningless_for_rows(directive: str, span: Span) -> Diagnostic:
-    return Diagnostic(
-        "TG0617",
-        f"`{directive}` cannot be honoured in a kernel with reductions",
-        span,
-        notes=("threads walk rows; what is needed again stays in registers",),
-        helps=(f"leave `{directive}` out",),
-    )
-
-
-def several_widths(span: Span) -> Diagnostic:
-    return Diagnostic(
-        "TG0617",
-        "several vector widths cannot be honoured in a kernel with reductions",
-        span,
-        notes=("a thread takes as many neighbours of a row at a time from every tensor",),
-        helps=("give all tensors one width",),
     )
 
 
@@ -96,13 +63,51 @@ def no_loop_over_rows(axis: str, reduced: Sequence[str], span: Span | None) -> D
     )
 
 
-def other_steps(asked: int, steps: int, span: Span | None) -> Diagnostic:
+def other_steps(word: str, asked: int, steps: int, maker: str, span: Span | None) -> Diagnostic:
+    """`maker`: what makes it `steps` steps already."""
+    said = f"the loop along a row cannot be unrolled {asked} times"
+    other = "`in_flight`" if maker == "in_flight" else "the reduced axes out of `tile`"
     return Diagnostic(
         "TG0609",
-        f"the loop along a row cannot be unrolled {asked} times",
+        said if word == "unroll" else f"a thread cannot have {asked} accesses of a row under way",
         span,
-        notes=(f"`tile` and `threads` make it {steps} step{'s' if steps > 1 else ''} per thread",),
-        helps=("leave `unroll` out, or leave the reduced axes out of `tile`",),
+        notes=(f"{_MAKERS[maker]} it {steps} step{'s' if steps > 1 else ''} per thread",),
+        helps=(f"leave `{word}` out, or leave {other}{' out' if maker == 'in_flight' else ''}",),
+    )
+
+
+_MAKERS = {"tile": "`tile` and `threads` make", "in_flight": "`in_flight` makes"}
+
+
+def part_of_a_row(count: int, along: int, span: Span | None) -> Diagnostic:
+    return Diagnostic(
+        "TG0620",
+        f"{count} threads of a block do not make up whole rows",
+        span,
+        notes=(f"a row has {along} of them",),
+        helps=(f"use `threads {max(1, count // along) * along}`, or other threads along the axes",),
+    )
+
+
+def promised_apart(spec: ScheduleSpec, word: str) -> Diagnostic:
+    """Alternatives that do not promise the same about every launch."""
+    return Diagnostic(
+        "TG0626",
+        f"the alternatives of schedule `{spec.name}` differ in `{word}`",
+        next((d.span for d in spec.directives if d.word.value == word), spec.span),
+        notes=(f"`{word}` is a promise about every launch, whichever alternative serves it",),
+        helps=(f"give the same `{word}` in all of them, or in none",),
+    )
+
+
+def not_shared(schedule: Schedule, word: str, fact: str, action: str) -> Diagnostic:
+    """A directive about a row that several threads or blocks hold together."""
+    return Diagnostic(
+        "TG0625",
+        f"`{word}` cannot be honoured as it is",
+        schedule.span(word),
+        notes=(fact,),
+        helps=(action,),
     )
 
 
@@ -261,6 +266,16 @@ def no_neighbours(
             if narrower
             else without(schedule, tensor, others),
         ),
+    )
+
+
+def by_element(tensor: str, schedule: Schedule, others: Sequence[str]) -> Diagnostic:
+    return Diagnostic(
+        "TG0606",
+        f"`{tensor}` cannot be accessed {schedule.width_of(tensor)} elements at a time",
+        schedule.span("vector", tensor),
+        notes=(f"the index of `{tensor}` passes through its boundary mode, element by element",),
+        helps=(without(schedule, tensor, others),),
     )
 
 

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import replace
 from itertools import product
 from math import prod
 from typing import Any
 
 from tilegen.lang.diagnostics import Diagnostic, SpecError
-from tilegen.lang.spec import Directive, ScheduleSpec
+from tilegen.lang.spec import Directive, NumbersDirective, ScheduleSpec, Word
 
-# The parts of a directive that hold choices are tuples; which ones, by field name.
 MOST_VARIANTS = 256
-_CHOICES = ("pads", "buffers", "modes", "group", "hints", "counts", "types")
-_NAMED_CHOICES = ("axes", "widths")
+# The parts of a directive that are choices, by field name; what each is called in the name of a variant.
+_CHOICES = {"pads": "pad", "buffers": "buffers", "group": "group", "choices": ""}
+_CALLED = {Word.BOUNDS: "mode", Word.INDEX: "type", Word.HINT: "hint"}
 
 
 def expand(schedule: ScheduleSpec) -> tuple[ScheduleSpec, ...]:
@@ -48,37 +48,29 @@ def _too_many(schedule: ScheduleSpec, count: int) -> Diagnostic:
 
 def _alternatives(directive: Directive) -> list[tuple[Directive, str]]:
     """Every single-valued form of `directive` with the words that tell it from the others."""
-    slots: list[list[tuple[str, Any, str]]] = []
-    for item in fields(directive):
-        value = getattr(directive, item.name)
-        if item.name in _CHOICES and len(value) > 1:
-            slots.append([(item.name, (v,), f"{item.name.removesuffix('s')} = {_text(v)}") for v in value])
-        elif item.name in _NAMED_CHOICES and any(isinstance(v, tuple) and len(v[1]) > 1 for v in value):
-            each = [[(n, (c,), len(choices) > 1) for c in choices] for n, choices in value]
-            keyword = (
-                "vector"
-                if item.name == "widths"
-                else type(directive).__name__.removesuffix("Directive").lower()
+    word = directive.word.value
+    if isinstance(directive, NumbersDirective):
+        each = [[(n, (v,), len(choices) > 1) for v in choices] for n, choices in directive.entries]
+        return [
+            (
+                replace(directive, entries=tuple((n, v) for n, v, _ in combination)),
+                ", ".join(
+                    f"{word} {n} = {v[0]}" if n is not None else f"{word} = {v[0]}"
+                    for n, v, several in combination
+                    if several
+                ),
             )
-            slots.append(
-                [
-                    (
-                        item.name,
-                        tuple((n, c) for n, c, _ in combination),
-                        ", ".join(
-                            f"{keyword} {n} = {c[0]}" if n else f"{keyword} = {c[0]}"
-                            for n, c, many in combination
-                            if many
-                        ),
-                    )
-                    for combination in product(*each)
-                ]
-            )
+            for combination in product(*each)
+        ]
+    slots: list[list[tuple[str, Any, str]]] = [
+        [
+            (name, (v,), f"{label or _CALLED[directive.word]} = {getattr(v, 'value', v)}")
+            for v in getattr(directive, name)
+        ]
+        for name, label in _CHOICES.items()
+        if len(getattr(directive, name, ())) > 1
+    ]
     return [
         (replace(directive, **{n: v for n, v, _ in combination}), ", ".join(t for _, _, t in combination))
         for combination in product(*slots)
     ]
-
-
-def _text(value: Any) -> str:
-    return str(getattr(value, "value", value))

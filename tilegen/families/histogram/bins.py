@@ -6,10 +6,10 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 from tilegen.algebra import ONE, Expr, linear_parts, product, substitute, sym
-from tilegen.core.nest.affine import Run, memory_order, step_along
+from tilegen.core.nest.affine import memory_order, neighbours
 from tilegen.core.nest.model import Access, Nest
 from tilegen.core.nest.value_range import value_range
-from tilegen.dtypes import Struct
+from tilegen.core.schedule.model import Schedule
 from tilegen.families.histogram.nest import Histogram, Match, element_accesses
 from tilegen.families.rows.axes import base_of_digit
 
@@ -34,6 +34,25 @@ class ElementWalk:
 
     def length(self, nest: Nest) -> Expr:
         return product(nest.axis(a).extent for a in self.axes)
+
+
+@dataclass(frozen=True, slots=True)
+class Counting:
+    """How the elements of a histogram are counted. `items`: accesses of a thread and tensor that are under way at
+    once. `blocks` per multiprocessor. `inside`: batch axes that are walked with the elements, so that a block has bins
+    for all of their points."""
+
+    threads: int
+    items: int
+    blocks: int
+    inside: tuple[str, ...]
+
+
+def counting_of(schedule: Schedule) -> Counting:
+    """What a complete schedule says of counting."""
+    threads, items, blocks = schedule.block_threads, schedule.in_flight, schedule.min_blocks
+    assert threads and items and blocks, "a complete schedule of a histogram"
+    return Counting(threads, items, blocks, tuple(a for a, _ in schedule.blocks))
 
 
 def element_walk(nest: Nest, found: Histogram, inside: Collection[str]) -> ElementWalk:
@@ -80,7 +99,7 @@ def _dense(nest: Nest, access: Access, axes: tuple[str, ...]) -> bool:
 def vector_needs(nest: Nest, walk: ElementWalk, access: Access, width: int) -> tuple[Expr, ...] | None:
     """What must be multiples of `width` for `access` to be a vector at every multiple of `width` along the walk; None
     where it cannot be one. That the first axis holds whole vectors, where the walk is not flat, is not among them."""
-    if access.checked or not walk.axes or isinstance(nest.pointer(access.pointer).dtype, Struct):
+    if not walk.axes:
         return None
     fast = walk.axes[0]
     if walk.flat:
@@ -88,8 +107,8 @@ def vector_needs(nest: Nest, walk: ElementWalk, access: Access, width: int) -> t
             return None
         still = substitute(access.address, dict.fromkeys(walk.axes, 0))
         access = replace(access, address=still + sym(fast))
-    step = step_along(nest, access, Run(((fast, width),), width))
-    return step.divisible if step is not None and step.step == 1 else None
+    step = neighbours(nest, access, fast, width)
+    return step.divisible if step is not None else None
 
 
 def first_bin(nest: Nest, match: Match) -> Expr:

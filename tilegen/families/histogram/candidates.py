@@ -2,37 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from math import prod
 
-from tilegen.algebra import Expr, evaluate, product, symbols
+from tilegen.algebra import product
 from tilegen.core.nest.model import Access, Nest
-from tilegen.core.schedule.model import Counting, Schedule
-from tilegen.core.schedule.written import read_directives
-from tilegen.dtypes import Struct
+from tilegen.core.schedule.known_sizes import Choosing, widest
+from tilegen.core.schedule.model import Schedule
+from tilegen.core.schedule.problems import not_shared, other_steps
+from tilegen.core.schedule.vectors import vector_problems
 from tilegen.families.histogram.bins import ElementWalk, element_walk, faster_batch_axes, vector_needs
 from tilegen.families.histogram.nest import Histogram, element_accesses, histogram_in
-from tilegen.families.histogram.problems import (
-    many_under_way,
-    no_vector,
-    not_an_element_axis,
-    not_for_histograms,
-    too_many_counting,
-    written_once,
-)
+from tilegen.families.histogram.problems import many_under_way, not_an_element_axis, written_once
 from tilegen.lang.diagnostics import Diagnostic, SpecError
-from tilegen.lang.source import Span
-from tilegen.lang.spec import (
-    Bounds,
-    BoundsDirective,
-    RasterDirective,
-    ScheduleSpec,
-    StageDirective,
-    ThreadsDirective,
-    TileDirective,
-    UnrollDirective,
-)
 from tilegen.target import Target
 
 _THREADS = 512
@@ -57,27 +41,28 @@ def most_counters(target: Target, bytes_: int) -> int:
     return (target.shared_bytes_default - _FLAG_BYTES) // bytes_
 
 
-def auto_histogram(nest: Nest, target: Target, sizes: Mapping[str, int] | None = None) -> Schedule:
+def auto_histogram(
+    nest: Nest, target: Target, sizes: Mapping[str, int] | None = None
+) -> tuple[Schedule, ...]:
     """The schedule that tilegen chooses; `sizes`, where they are known, say which vectors there can be."""
-    found = histogram_in(nest)
+    choice, found = Choosing(nest, target, sizes or {}), histogram_in(nest)
     inside = inside_axes(nest, found, target)
     walk = element_walk(nest, found, inside)
     widths: dict[str, int] = {}
     for access in element_accesses(nest, found):
-        width = _widest(nest, walk, access, sizes or {})
-        tensor = nest.pointer(access.pointer).tensor
+        most = _VECTOR_BYTES // min(_VECTOR_BYTES, choice.size(access))
+        width, tensor = widest(most, partial(_possible, choice, walk, access)), choice.tensor(access)
         widths[tensor] = min(width, widths.get(tensor, width))
     # All of one width: lanes that load several vectors each for one of another tensor touch every sector twice.
     wide = min((w for w in widths.values() if w > 1), default=1)
     schedule = Schedule(
         "auto",
-        tile=(),
         thread_count=_THREADS,
         vector_of=tuple((t, wide) for t, w in widths.items() if w > 1),
+        blocks=tuple((a, 1) for a in inside),
         min_blocks=blocks_per_sm(_THREADS),
-        counting=Counting(_THREADS, 1, blocks_per_sm(_THREADS), inside),
     )
-    return with_items(nest, found, schedule)
+    return (with_items(nest, found, schedule),)
 
 
 def blocks_per_sm(threads: int) -> int:
@@ -87,13 +72,11 @@ def blocks_per_sm(threads: int) -> int:
 
 def with_items(nest: Nest, found: Histogram, schedule: Schedule) -> Schedule:
     """The schedule with as many accesses under way as saturate memory."""
-    counting = schedule.counting
-    assert counting is not None
     sizes = [(a, nest.pointer(a.pointer).dtype.size) for a in element_accesses(nest, found) if not a.checked]
     width = max((schedule.width_of(nest.pointer(a.pointer).tensor) for a, _ in sizes), default=1)
     item = max(1, width * sum(size for _, size in sizes))
-    wanted = _UNDER_WAY // (counting.blocks * counting.threads) // item
-    return replace(schedule, counting=replace(counting, items=max(1, min(8, wanted))))
+    threads = (schedule.block_threads or _THREADS) * (schedule.min_blocks or 1)
+    return replace(schedule, in_flight=max(1, min(8, _UNDER_WAY // threads // item)))
 
 
 def inside_axes(nest: Nest, found: Histogram, target: Target) -> tuple[str, ...]:
@@ -108,106 +91,80 @@ def inside_axes(nest: Nest, found: Histogram, target: Target) -> tuple[str, ...]
     return tuple(chosen)
 
 
-def _widest(nest: Nest, walk: ElementWalk, access: Access, sizes: Mapping[str, int]) -> int:
-    size = nest.pointer(access.pointer).dtype.size
-    width = _VECTOR_BYTES // min(_VECTOR_BYTES, size)
-    while width > 1 and not _possible(nest, walk, access, width, sizes):
-        width //= 2
-    return width
-
-
-def _possible(
-    nest: Nest, walk: ElementWalk, access: Access, width: int, sizes: Mapping[str, int] | None = None
-) -> bool:
+def _possible(choice: Choosing, walk: ElementWalk, access: Access, width: int) -> bool:
     """Whether some of the sizes that are not known allow vectors of `width`."""
-    needs = vector_needs(nest, walk, access, width)
+    needs = vector_needs(choice.nest, walk, access, width)
     if needs is None:
         return False
-    values: list[Expr] = [*needs, *(() if walk.flat else (nest.axis(walk.axes[0]).extent,))]
-    known = sizes or {}
-    return all(evaluate(v, known) % width == 0 for v in values if symbols(v) <= known.keys())
+    row = () if walk.flat else (choice.nest.axis(walk.axes[0]).extent,)
+    return choice.divides(width, (*needs, *row))
 
 
 # What a user wrote
 
 
-def complete_histogram(nest: Nest, written: ScheduleSpec, target: Target) -> Schedule:
-    """The schedule `written` (single values only) with what it leaves open filled in.
+def complete_histogram(nest: Nest, written: Schedule, target: Target) -> tuple[Schedule, ...]:
+    """The schedule with what it leaves open filled in.
 
-    Raises SpecError at the directive: TG0602 to TG0606 and TG0609 as for other kernels, TG0641 for one that histograms
-    have no use for, TG0642 for an axis that is not walked.
+    Raises SpecError at the directive: TG0604 to TG0606 as for other kernels, TG0625 for `blocks` that do not hold an
+    axis, TG0642 for an axis that is not walked, TG0643 for more loads than a thread can hold.
     """
     found = histogram_in(nest)
-    inside = inside_axes(nest, found, target)
-    walk = element_walk(nest, found, inside)
-    as_written = read_directives(written)
-    threads, unroll = as_written.threads, as_written.unroll
-    problems: list[Diagnostic] = []
-    for directive in written.directives:
-        match directive:
-            case TileDirective() | StageDirective() | RasterDirective():
-                problems.append(not_for_histograms(directive))
-            case BoundsDirective() if directive.modes[0] is not Bounds.GUARD:
-                problems.append(not_for_histograms(directive))
-            case ThreadsDirective():
-                problems += _strangers(walk, "threads", threads, directive.spans)
-                if as_written.thread_count > target.max_threads_per_block:
-                    problems.append(too_many_counting(directive, as_written.thread_count, target))
-            case UnrollDirective():
-                problems += _strangers(walk, "unroll", unroll, [directive.span] * len(unroll))
-                if prod(n for _, n in unroll) > MOST_ITEMS:
-                    problems.append(many_under_way(directive, prod(n for _, n in unroll), MOST_ITEMS))
-            case _:
-                pass
-    problems += as_written.registers_over_limits(target)
-    count = as_written.thread_count if threads else _THREADS
-    blocks = as_written.min_blocks or blocks_per_sm(count)
-    schedule = replace(
-        as_written.schedule(),
-        threads=threads,
-        thread_count=count,
-        unroll=unroll,
-        min_blocks=blocks,
-        counting=Counting(count, 1, blocks, inside),
+    problems = list(_not_inside(nest, found, written, target))
+    inside = (
+        tuple(a for a, _ in written.blocks) if written.writes("blocks") else inside_axes(nest, found, target)
     )
-    problems += _vector_problems(nest, found, walk, schedule)
+    walk = element_walk(nest, found, inside)
+    for word, counts in (("threads", written.threads), ("unroll", written.unroll)):
+        strangers = [a for a, _ in counts if a not in walk.axes]
+        problems += [not_an_element_axis(a, word, walk.axes, written.span(word, a)) for a in strangers]
+    word = "unroll" if written.unroll else "in_flight"
+    items = prod(n for _, n in written.unroll) if written.unroll else written.in_flight
+    if items is not None and items > MOST_ITEMS:
+        problems.append(many_under_way(items, MOST_ITEMS, written.span(word)))
+    if written.in_flight not in (None, items):
+        problems.append(
+            other_steps("unroll", items or 0, written.in_flight or 0, "in_flight", written.span("unroll"))
+        )
+    threads = written.block_threads or _THREADS
+    schedule = replace(
+        written,
+        thread_count=None if written.threads else threads,
+        blocks=tuple((a, 1) for a in inside),
+        unroll=(),
+        in_flight=items,
+        min_blocks=written.min_blocks or blocks_per_sm(threads),
+    )
+    problems += _vector_problems(Choosing(nest, target, {}), found, walk, schedule)
     if problems:
         raise SpecError(problems)
-    if unroll:
-        assert schedule.counting is not None
-        return replace(schedule, counting=replace(schedule.counting, items=prod(n for _, n in unroll)))
-    return with_items(nest, found, schedule)
+    return (schedule if items else with_items(nest, found, schedule),)
 
 
-def _strangers(
-    walk: ElementWalk, word: str, axes: Sequence[tuple[str, int]], spans: Sequence[Span]
+def _not_inside(nest: Nest, found: Histogram, written: Schedule, target: Target) -> Iterator[Diagnostic]:
+    """Why a block cannot have all points of the axes that `blocks … = 1` names."""
+    bins = {b.name for b in found.bins}
+    batch = [a.name for a in nest.parallel if a.name not in bins]
+    inside = product(nest.axis(a).extent for a, _ in written.blocks if a in batch).constant
+    total = product(nest.axis(b).extent for b in bins).constant
+    for axis, count in written.blocks:
+        if axis not in batch:
+            fact = "every block strides over the elements and has all bins: `blocks` names other axes of the output"
+            yield not_shared(written, "blocks", fact, "leave it out")
+        elif count != 1:
+            fact = f"a block has one point of `{axis}`, or all of them"
+            yield not_shared(written, "blocks", fact, f"write `{axis} = 1` for all, or leave it out")
+        elif inside is None or inside * (total or 1) >= most_counters(target, counter_bytes(found)):
+            fact = "the bins of all of these points are not known to fit into shared memory"
+            yield not_shared(written, "blocks", fact, f"leave `{axis}` out")
+
+
+def _vector_problems(
+    choice: Choosing, found: Histogram, walk: ElementWalk, schedule: Schedule
 ) -> list[Diagnostic]:
-    """Axes named that are not walked. One that is named was not merged with another."""
-    return [
-        not_an_element_axis(axis, word, walk.axes, span)
-        for (axis, _), span in zip(axes, spans, strict=True)
-        if axis not in walk.axes
-    ]
-
-
-def _vector_problems(nest: Nest, found: Histogram, walk: ElementWalk, schedule: Schedule) -> list[Diagnostic]:
-    accesses = element_accesses(nest, found)
-    tensors = {nest.pointer(a.pointer).tensor for a in accesses}
+    accesses = element_accesses(choice.nest, found)
+    tensors = choice.tensors_of(accesses)
     problems = [written_once(t, schedule) for t, w in schedule.vector_of if w > 1 and t not in tensors]
-
-    def refused(access: Access) -> Diagnostic | None:
-        pointer = nest.pointer(access.pointer)
-        width = schedule.width_of(pointer.tensor)
-        if width == 1 or (
-            not isinstance(pointer.dtype, Struct)
-            and width * pointer.dtype.size <= _VECTOR_BYTES
-            and _possible(nest, walk, access, width)
-        ):
-            return None
-        narrower = next((w for w in (8, 4, 2) if w < width and _possible(nest, walk, access, w)), None)
-        return no_vector(nest, access, schedule, narrower, others)
-
-    others: tuple[str, ...] = ()
-    others = tuple(dict.fromkeys(nest.pointer(a.pointer).tensor for a in accesses if refused(a) is None))
-    problems += [p for p in map(refused, accesses) if p is not None]
-    return list(dict.fromkeys(problems))
+    possible = partial(_possible, choice, walk)
+    problems += vector_problems(choice.nest, schedule, accesses, possible, choice.tensors_of)
+    return problems

@@ -5,7 +5,25 @@ from __future__ import annotations
 from tilegen.algebra import Expr, substitute, sym
 from tilegen.core.nest.model import Access
 from tilegen.core.nest.values import unconditional
-from tilegen.cuda.scope import prune
+from tilegen.cuda.tree import (
+    UNSIGNED,
+    Assign,
+    Block,
+    CType,
+    Declare,
+    Expression,
+    Infix,
+    PointerCast,
+    Prefix,
+    Unary,
+    Variable,
+    at,
+    binary,
+    call,
+    lane_of,
+    library,
+    number,
+)
 from tilegen.dtypes import U8, U32, DType
 from tilegen.families.histogram.names import CountScope
 from tilegen.families.histogram.nest import element_reads
@@ -42,79 +60,97 @@ def _always_inside(c: CountScope, read: Read, axes: dict[str, Axis]) -> bool:
     return True
 
 
-def load_lines(c: CountScope) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Statements that load one item, and the arrays that they fill."""
-    scope, nest, width = c.scope, c.scope.nest, c.phase.width
-    loads: list[str] = []
-    arrays: list[str] = []
-    for access in dict.fromkeys(nest.loads[r] for r in early_reads(c)):
-        dtype = nest.pointer(access.pointer).dtype
+class EarlyLoads:
+    """The registers that hold what is read early, the statements that fill them, and the elements in them."""
+
+    def __init__(self, c: CountScope) -> None:
+        self.c = c
+        self.reads = early_reads(c)
+        self.arrays: list[Declare] = []
+        self._variables: dict[Access, Variable] = {}
+        loads: list[Assign] = []
+        for access in dict.fromkeys(c.scope.nest.loads[r] for r in self.reads):
+            loads += self._load(access)
+        self.loads: Block = (*c.coordinates(c.at_item * c.phase.width), *loads) if loads else ()
+
+    def _load(self, access: Access) -> list[Assign]:
+        c, width = self.c, self.c.phase.width
+        dtype = c.scope.nest.pointer(access.pointer).dtype
         assert isinstance(dtype, DType)
-        own = c.phase.width_of(access)
-        pieces = width // own
-        if _as_words(c, access):
-            dtype, own = U32, own // 4
-        ctype = scope.vector(dtype, own, own * dtype.size) if own > 1 else scope.file.types.storage(dtype)
-        name, step = _array(c, access), f"[{c.step}]" if c.phase.items > 1 else ""
-        shape = (f"[{c.items}]" if c.phase.items > 1 else "") + (f"[{pieces}]" if pieces > 1 else "")
-        arrays.append(f"{ctype} {name}{shape};")
+        several = c.phase.width_of(access)
+        pieces = width // several
+        if self._as_words(access):
+            dtype, several = U32, several // 4
+        type_: CType = (
+            c.scope.vector(dtype, several, several * dtype.size)
+            if several > 1
+            else c.scope.types.storage(dtype)
+        )
+        shape = [c.items] if c.phase.items > 1 else []
+        sizes: tuple[Expression, ...] = (*shape, *([number(pieces)] if pieces > 1 else []))
+        field = next((f"_{r.field}" for r in self._reads_of(access) if r.field is not None), "")
+        array = Variable(f"{c.scope.pointer(access.pointer).wanted}{field}_in", type_, sizes)
+        self._variables[access] = array
+        self.arrays.append(Declare(array))
+        found = []
         for piece in range(pieces):
-            place = f"{name}{step}" + (f"[{piece}]" if pieces > 1 else "")
-            address = _address(c, access, piece * c.phase.width_of(access))
-            loads.append(f"{place} = {_read(c, access, address, dtype, own)};")
-    definitions = c.coordinates(sym("@item") * width)
-    return (*prune(definitions, "\n".join(loads)), *loads), tuple(arrays)
+            place = self._place(access, [number(piece)] if pieces > 1 else [])
+            address = self._address(access, piece * c.phase.width_of(access))
+            found.append(Assign(place, self._read(access, address, dtype, several)))
+        return found
 
+    def _reads_of(self, access: Access) -> list[Read]:
+        return [r for r, a in self.c.scope.nest.loads.items() if a == access]
 
-def _as_words(c: CountScope, access: Access) -> bool:
-    """Whether bytes are loaded as words, of which a permutation takes each byte: struct members would take two."""
-    dtype = c.scope.nest.pointer(access.pointer).dtype
-    return dtype == U8 and c.phase.width_of(access) % 4 == 0
+    def _place(self, access: Access, piece: list[Expression]) -> Expression:
+        step = [self.c.step] if self.c.phase.items > 1 else []
+        return at(self._variables[access], *step, *piece)
 
+    def _as_words(self, access: Access) -> bool:
+        """Whether bytes are loaded as words, of which a permutation takes each byte: struct members would take two."""
+        dtype = self.c.scope.nest.pointer(access.pointer).dtype
+        return dtype == U8 and self.c.phase.width_of(access) % 4 == 0
 
-def _read(c: CountScope, access: Access, address: Expr, dtype: DType, width: int) -> str:
-    """A load of `width` elements of `dtype`, which may be words of bytes."""
-    if width > 1 or not _as_words(c, access):
-        return c.scope.read(access.pointer, address, dtype, width)
-    text = f"reinterpret_cast<const unsigned*>({c.scope.place(access.pointer, address)})"
-    match c.scope.hint(c.scope.nest.pointer(access.pointer).tensor):
-        case Hint.STREAMING:
-            return f"__ldcs({text})"
-        case Hint.READONLY:
-            return f"__ldg({text})"
-        case Hint.DEFAULT | Hint.EVICT_LAST | Hint.SECTORS:
-            return f"*{text}"
+    def _read(self, access: Access, address: Expr, dtype: DType, width: int) -> Expression:
+        """A load of `width` elements of `dtype`, which may be words of bytes."""
+        scope = self.c.scope
+        if width > 1 or not self._as_words(access):
+            return scope.read(access.pointer, address, dtype, width)
+        word = PointerCast(UNSIGNED, scope.place(access.pointer, address), const=True)
+        match scope.hint(scope.nest.pointer(access.pointer).tensor):
+            case Hint.STREAMING:
+                return call("__ldcs", word)
+            case Hint.READONLY:
+                return call("__ldg", word)
+            case Hint.DEFAULT | Hint.EVICT_LAST | Hint.SECTORS:
+                return Unary(Prefix.DEREFERENCE, word)
 
+    def _address(self, access: Access, ahead: int) -> Expr:
+        """Of an item's element number `ahead`; over the item itself where memory is walked end to end."""
+        c, walk = self.c, self.c.phase.walk
+        position = c.at_item * c.phase.width + ahead
+        if walk.flat and c.phase.width > 1:
+            return substitute(access.address, dict.fromkeys(walk.axes, 0)) + position
+        if len(walk.axes) == 1:
+            return substitute(access.address, {walk.axes[0]: position})
+        return (
+            substitute(access.address, {walk.axes[0]: sym(walk.axes[0]) + ahead}) if ahead else access.address
+        )
 
-def _address(c: CountScope, access: Access, ahead: int) -> Expr:
-    """Of an item's element number `ahead`; over the item itself where memory is walked end to end."""
-    walk, position = c.phase.walk, sym("@item") * c.phase.width + ahead
-    if walk.flat and c.phase.width > 1:
-        return substitute(access.address, dict.fromkeys(walk.axes, 0)) + position
-    if len(walk.axes) == 1:
-        return substitute(access.address, {walk.axes[0]: position})
-    return substitute(access.address, {walk.axes[0]: sym(walk.axes[0]) + ahead}) if ahead else access.address
-
-
-def _array(c: CountScope, access: Access) -> str:
-    reads = (r for r, a in c.scope.nest.loads.items() if a == access)
-    field = next((f"_{r.field}" for r in reads if r.field is not None), "")
-    wanted = f"{c.scope.pointer(access.pointer)}{field}_in"
-    return c.scope.names.user(f"@in {access.pointer} {access.address}", wanted)
-
-
-def loaded(c: CountScope, access: Access) -> str:
-    """An element that was loaded."""
-    own, name, lane = c.phase.width_of(access), _array(c, access), c.scope.symbol("@lane")
-    name += f"[{c.step}]" if c.phase.items > 1 else ""
-    if c.phase.width == 1:
-        return name
-    if own < c.phase.width:
-        name, lane = f"{name}[{lane} / {own}]", f"{lane} % {own}"
-    if not _as_words(c, access):
-        return f"{name}.lane[{lane}]"
-    c.scope.file.helpers.add("byte_of")
-    if own == 4:
-        return f"byte_of({name}, {lane})"
-    inner = f"({lane})" if " " in lane else lane
-    return f"byte_of({name}.lane[{inner} / 4], {lane if own == 4 else f'{inner} % 4'})"
+    def element(self, access: Access) -> Expression:
+        """An element that was loaded, of the lane of the item."""
+        c, lane = self.c, self.c.scope.lane
+        if c.phase.width == 1:
+            return self._place(access, [])
+        several = c.phase.width_of(access)
+        inner: Expression = lane
+        piece: list[Expression] = []
+        if several < c.phase.width:
+            piece, inner = [binary(Infix.DIVIDE, lane, several)], binary(Infix.REMAINDER, lane, several)
+        place = self._place(access, piece)
+        if not self._as_words(access):
+            return lane_of(place, inner)
+        if several == 4:
+            return library("byte_of", place, inner)
+        word = lane_of(place, binary(Infix.DIVIDE, inner, 4))
+        return library("byte_of", word, binary(Infix.REMAINDER, inner, 4))

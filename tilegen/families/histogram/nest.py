@@ -9,8 +9,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from tilegen.algebra import Expr, linear_parts, substitute, symbols
-from tilegen.core.nest.build import compile_time, nest_over, require_computable, require_memories
-from tilegen.core.nest.lets import inline_lets
+from tilegen.core.nest.build import closed_values, nest_over
 from tilegen.core.nest.merge import drop_unit_axes, merge_axes
 from tilegen.core.nest.model import Access, Nest
 from tilegen.core.nest.value_range import integer_range
@@ -105,10 +104,7 @@ def histogram_nest(
 
     Raises SpecError: TG0701 (memories that cannot be generated yet), TG0703, TG0704.
     """
-    values = compile_time(kernel, constants)
-    lets, closed = inline_lets(kernel)
-    require_memories(kernel)
-    require_computable(kernel, closed)
+    values, lets, closed = closed_values(kernel, constants)
     found = histogram_of(kernel, closed)
     assert found is not None, "a kernel of the histogram family"
     (assign,), elements = kernel.assigns, found.reduce.axes

@@ -5,14 +5,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tilegen.algebra import Expr
+from tilegen.algebra import Expr, sym
 from tilegen.core.nest.model import Access, Store
+from tilegen.core.nest.text import access_text, value_text
 from tilegen.core.plan.model import Phase
+from tilegen.core.plan.text import width_lines
 from tilegen.dtypes import DType
 from tilegen.families.histogram.bins import ElementWalk
-from tilegen.families.histogram.nest import Histogram
+from tilegen.families.histogram.nest import Histogram, Match
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +37,24 @@ class Bins:
     shares: bool
     spare: bool = False
 
+    def lines(self) -> Iterator[str]:
+        yield f"    bins {', '.join(self.axes)}: {self.count} totals of {self.total}"
+        if self.capacity:
+            copies = "as many copies as fit" if self.copies is None else f"{self.copies} of each"
+            spare = ", one for what has no bin" if self.spare else ""
+            yield f"    {self.capacity} counters of {self.counter} in shared memory, {copies}{spare}"
+        if self.shares:
+            yield "    blocks share them"
+
 
 @dataclass(frozen=True, slots=True)
 class ClearBins(Phase):
     """All copies of all bins to zero."""
 
     bins: Bins
+
+    def lines(self) -> Iterator[str]:
+        yield "clear the bins"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +73,23 @@ class CountElements(Phase):
     items: int
     tail: bool
 
+    def lines(self) -> Iterator[str]:
+        yield f"count along {', '.join(self.walk.axes)}"
+        yield from self.bins.lines()
+        if self.walk.outer:
+            yield f"    once for each point of {', '.join(self.walk.outer)}"
+        flat = " of one run of memory" if self.walk.flat else ""
+        yield f"    items of {self.width}{flat}, {self.items} under way{', with a tail' if self.tail else ''}"
+        yield from width_lines(self.widths)
+        for term in self.found.terms:
+            if isinstance(term, Match):
+                shift = sym(term.axis.name) * term.sign + term.shift
+                yield f"    {value_text(term.key)} == {shift}"
+            else:
+                yield f"    {value_text(term)}"
+        if self.found.weight is not None:
+            yield f"    adds {value_text(self.found.weight)}"
+
     def width_of(self, access: Access) -> int:
         return dict(self.widths).get(access, 1)
 
@@ -68,6 +100,9 @@ class TotalBins(Phase):
 
     bins: Bins
 
+    def lines(self) -> Iterator[str]:
+        yield "add up the copies of each bin"
+
 
 @dataclass(frozen=True, slots=True)
 class WriteBins(Phase):
@@ -76,3 +111,7 @@ class WriteBins(Phase):
     bins: Bins
     found: Histogram
     store: Store
+
+    def lines(self) -> Iterator[str]:
+        yield "write the bins, the last block that counted for them"
+        yield f"    store to {access_text(self.store.access)}: {value_text(self.store.value)}"

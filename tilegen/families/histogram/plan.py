@@ -1,8 +1,9 @@
-"""`histogram_variants`: the nest of a histogram and a schedule with `Counting` become plans. See
+"""`plans_of_histogram`: the nest of a histogram and a complete schedule become plans. See
 docs/decisions/0016-histograms.md."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from tilegen.algebra import Expr, ceil_div, expr, minimum, product
@@ -18,9 +19,16 @@ from tilegen.core.plan.model import (
     Scratch,
     TileAxis,
 )
-from tilegen.core.schedule.model import Counting, Schedule
+from tilegen.core.schedule.model import Schedule
 from tilegen.dtypes import U32, U64
-from tilegen.families.histogram.bins import ElementWalk, always_in_bins, element_walk, vector_needs
+from tilegen.families.histogram.bins import (
+    Counting,
+    ElementWalk,
+    always_in_bins,
+    counting_of,
+    element_walk,
+    vector_needs,
+)
 from tilegen.families.histogram.candidates import counter_bytes, most_counters, with_items
 from tilegen.families.histogram.nest import Histogram, Match, element_accesses, histogram_in
 from tilegen.families.histogram.phases import Bins, ClearBins, CountElements, TotalBins, WriteBins
@@ -33,28 +41,28 @@ _MOST_COPIES = 32
 _MULTIPROCESSORS = 128
 
 
-def histogram_variants(nest: Nest, schedule: Schedule, target: Target, name: str) -> tuple[Plan, ...]:
+def plans_of_histogram(
+    nest: Nest, schedule: Schedule, target: Target, name: str, plain: str, last: bool
+) -> Iterator[Plan]:
     """Plans in order of preference: vectors and shared memory where arguments allow them. Only counts of more elements
     than any memory holds are refused by the last."""
     found = histogram_in(nest)
-    bins = bin_count(nest, found, _counting(schedule)).constant
+    bins = bin_count(nest, found, counting_of(schedule)).constant
     most = most_counters(target, counter_bytes(found)) - _has_branch(nest, found)
-    plain = with_items(nest, found, replace(schedule, vector=1, vector_of=(), unroll=()))
-    plans: list[Plan] = []
+    single = with_items(nest, found, replace(schedule, vector=1, vector_of=()))
     for shared in (True, False):
         if bins is not None and (bins <= most) is not shared:
             continue
         suffix = "" if bins is not None or shared else "_many"
         wide = plan_histogram(nest, schedule, target, f"{name}{suffix}", shared)
-        plans.append(wide)
+        yield wide
         if any(w > 1 for _, w in _count(wide).widths):
-            plans.append(plan_histogram(nest, plain, target, f"{name}{suffix}_scalar", shared))
-    return tuple(plans)
+            yield plan_histogram(nest, single, target, f"{name}{suffix}_scalar", shared)
 
 
 def plan_histogram(nest: Nest, schedule: Schedule, target: Target, name: str, shared: bool) -> Plan:
     """`shared`: the bins of a block are in shared memory, else they are counted in scratch memory."""
-    found, counting = histogram_in(nest), _counting(schedule)
+    found, counting = histogram_in(nest), counting_of(schedule)
     walk = element_walk(nest, found, counting.inside)
     widths = _widths(nest, found, schedule)
     width = max((w for _, w in widths), default=1)
@@ -86,10 +94,7 @@ def plan_histogram(nest: Nest, schedule: Schedule, target: Target, name: str, sh
         schedule=schedule,
         target=target,
         tiles=(*tiles, TileAxis(ELEMENTS, total, chunk, parts, ragged=True)),
-        raster=(),
-        group=1,
         threads=counting.threads,
-        buffers=(),
         phases=phases,
         conditions=(*conditions, *_count_conditions(bins, found, walk, total, most)),
         fits_i32=_fits_i32(nest, found, bins, total, outer, most * chunk),
@@ -99,11 +104,6 @@ def plan_histogram(nest: Nest, schedule: Schedule, target: Target, name: str, sh
 
 def bin_count(nest: Nest, found: Histogram, counting: Counting) -> Expr:
     return product(nest.axis(a).extent for a in (*counting.inside, *(b.name for b in found.bins)))
-
-
-def _counting(schedule: Schedule) -> Counting:
-    assert schedule.counting is not None
-    return schedule.counting
 
 
 def _count(plan: Plan) -> CountElements:

@@ -1,10 +1,60 @@
-"""Rows of a nest with reductions: how long and how many they are, and how their axes lie in memory."""
+"""Rows of a nest with reductions: how long and how many they are, how their axes lie in memory, and how threads share
+them."""
 
 from __future__ import annotations
 
-from tilegen.algebra import ONE, Expr
+from dataclasses import dataclass
+from math import prod
+
+from tilegen.algebra import ONE, Expr, product
 from tilegen.core.nest.affine import memory_order
 from tilegen.core.nest.model import Access, Nest
+from tilegen.core.schedule.model import Schedule
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """How the threads of a block share the rows of a nest with reductions.
+
+    `along` threads, a power of two, walk a row together; `beside` such teams work side by side. `across`: neighbouring
+    threads take neighbouring rows, because those lie next to each other in memory, else neighbouring points of a row.
+    `items`: accesses of a thread and tensor that are under way together. `whole`: a row is at most one such step, and
+    stays in registers. `parts`: blocks that share a row at most; the last one to finish adds what they found.
+    `cluster`: blocks that hold one row together and reach each other's shared memory.
+    """
+
+    along: int
+    beside: int
+    across: bool
+    items: int
+    whole: bool
+    parts: int = 1
+    cluster: int = 1
+
+    @property
+    def threads(self) -> int:
+        return self.along * self.beside
+
+    def chunk(self, vector: int) -> int:
+        """Points of a row that a team takes at once."""
+        return self.along * self.cluster * self.items * (1 if self.across else vector)
+
+
+def rows_of(nest: Nest, schedule: Schedule) -> Rows:
+    """What a complete schedule says of rows."""
+    threads = schedule.threads
+    along = prod(n for a, n in threads if a in nest.reduced)
+    beside = prod(n for a, n in threads if a not in nest.reduced)
+    assert threads and schedule.in_flight is not None, "a complete schedule of rows"
+    return Rows(
+        along=along,
+        beside=beside if schedule.thread_count is None else schedule.thread_count // along,
+        across=threads[-1][0] not in nest.reduced,
+        items=schedule.in_flight,
+        whole=schedule.keep is not None,
+        parts=prod(n for _, n in schedule.blocks),
+        cluster=prod(n for _, n in schedule.cluster),
+    )
 
 
 def parallel_order(nest: Nest) -> tuple[str, ...]:
@@ -38,18 +88,12 @@ def fast_axis(nest: Nest, across: bool, row: int = 0) -> str | None:
 
 
 def row_count(nest: Nest) -> Expr:
-    total = ONE
-    for axis in nest.parallel:
-        total = total * axis.extent
-    return total
+    return product(axis.extent for axis in nest.parallel)
 
 
 def row_length(nest: Nest, row: int) -> Expr:
     """Points of a row."""
-    total = ONE
-    for axis in nest.rows[row]:
-        total = total * nest.axis(axis).extent
-    return total
+    return product(nest.axis(axis).extent for axis in nest.rows[row])
 
 
 def base_of_digit(nest: Nest, axis: str) -> Expr:

@@ -9,14 +9,24 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from tilegen.algebra import Expr, evaluate, symbols
-from tilegen.core.nest.affine import Run, memory_order, step_along
-from tilegen.core.nest.model import Access, Nest
-from tilegen.core.schedule.model import Rows, Schedule
-from tilegen.dtypes import Struct
-from tilegen.families.rows.axes import fast_axis, main_access, row_count, row_length
+from tilegen.algebra import evaluate, symbols
+from tilegen.core.nest.affine import memory_order, neighbours
+from tilegen.core.nest.model import Nest
+from tilegen.core.schedule.known_sizes import Choosing, widest
+from tilegen.core.schedule.model import Counts, Keep, Schedule
+from tilegen.families.rows.axes import (
+    Rows,
+    fast_axis,
+    main_access,
+    parallel_order,
+    row_count,
+    row_length,
+    row_order,
+    rows_of,
+)
 from tilegen.families.rows.costs import RowCosts, row_costs, shared_bytes
-from tilegen.families.rows.passes import row_stores, walked_again
+from tilegen.families.rows.passes import passes, row_stores, walked_again
+from tilegen.lang.spec import Memory
 from tilegen.target import Target
 
 _VECTOR_BYTES = 16
@@ -49,15 +59,9 @@ def reduce_schedules(
     return tuple(chooser.general())
 
 
-@dataclass(frozen=True, slots=True)
-class _Chooser:
-    nest: Nest
-    target: Target
-    sizes: Mapping[str, int]
+@dataclass(frozen=True)
+class _Chooser(Choosing):
     costs: RowCosts
-
-    def known(self, value: Expr) -> int | None:
-        return int(evaluate(value, self.sizes)) if symbols(value) <= self.sizes.keys() else None
 
     @property
     def multiprocessors(self) -> int:
@@ -81,31 +85,18 @@ class _Chooser:
         axis = fast_axis(self.nest, across)
         if axis is None:
             return 1
-        accesses = [*self.nest.load_accesses(), *(s.access for s in self.nest.stores)]
-        moving = [a for a in accesses if self._along(a, axis, 2)]
+        moving = [a for a in self.nest.accesses() if neighbours(self.nest, a, axis, 2) is not None]
         if not moving:
             return 1
-        width = _VECTOR_BYTES // min(
-            _VECTOR_BYTES, min(self.nest.pointer(a.pointer).dtype.size for a in moving)
-        )
-        extent = self.known(self.nest.axis(axis).extent)
-        while width > 1 and not all(
-            extent is None or extent % width == 0
-            for extent in [extent, *self._divisible(moving, axis, width)]
-        ):
-            width //= 2
-        return width
 
-    def _along(self, access: Access, axis: str, width: int) -> bool:
-        if access.checked or isinstance(self.nest.pointer(access.pointer).dtype, Struct):
-            return False
-        step = step_along(self.nest, access, Run(((axis, width),), width))
-        return step is not None and step.step == 1
+        def fits(width: int) -> bool:
+            steps = {a: neighbours(self.nest, a, axis, width) for a in moving}
+            values = [d for s in steps.values() if s is not None for d in s.divisible]
+            return self.divides(width, [self.nest.axis(axis).extent, *values]) and any(
+                s is not None and self.size(a) * width <= _VECTOR_BYTES for a, s in steps.items()
+            )
 
-    def _divisible(self, accesses: list[Access], axis: str, width: int) -> list[int | None]:
-        run = Run(((axis, width),), width)
-        steps = [step_along(self.nest, a, run) for a in accesses]
-        return [self.known(d) for s in steps if s is not None for d in s.divisible]
+        return widest(_VECTOR_BYTES // min(_VECTOR_BYTES, min(map(self.size, moving))), fits)
 
     # Rows that lie along memory
 
@@ -114,7 +105,7 @@ class _Chooser:
         """Whether a row is walked more than once."""
         return walked_again(self.nest)
 
-    def whole(self, length: int, width: int) -> Schedule | None:
+    def whole(self, length: int, width: int) -> Rows | None:
         """The row in registers, by the fewest elements per thread that keep memory and the arithmetic units busy; None
         where it does not fit into one block, or a cluster of them."""
         vectors = -(-length // width)
@@ -128,8 +119,7 @@ class _Chooser:
         if unfit[0]:
             return None
         items = -(-vectors // (along * cluster))
-        rows = Rows(along, self.beside(along), False, items, whole=True, cluster=cluster)
-        return Schedule("auto", tile=(), vector=width, rows=rows, min_blocks=self._resident(rows, width))
+        return Rows(along, self.beside(along), False, items, whole=True, cluster=cluster)
 
     @property
     def clusters(self) -> bool:
@@ -164,10 +154,6 @@ class _Chooser:
         blocks = self.target.registers_per_sm // (wanted * rows.threads)
         return max(1, min(blocks, self.target.warps_per_sm * 32 // rows.threads))
 
-    def _rows(self, along: int, items: int, width: int, *, parts: int = 1) -> Schedule:
-        rows = Rows(along, self.beside(along), False, items, whole=False, parts=parts)
-        return Schedule("auto", tile=(), vector=width, rows=rows)
-
     def team(self, length: int, width: int, items: int) -> int:
         """Threads for a row of `length` elements: the fewest that take it in `items` steps."""
         along = 1
@@ -175,36 +161,34 @@ class _Chooser:
             along *= 2
         return along
 
-    def streamed(self, length: int | None, width: int, count: int | None) -> Schedule:
+    def streamed(self, length: int | None, width: int, count: int | None) -> Rows:
         """Rows read from memory at every walk; several blocks to a row where there are few rows, walked once."""
         along = _THREADS if length is None else min(2 * _THREADS, self.team(length, width, _IN_FLIGHT))
         if self.revisits and (length is None or length > 8 * _THREADS * width):
             along = 512
-        schedule = self._rows(along, _IN_FLIGHT, width)
-        return self.shared_among_blocks(schedule, length, count)
+        rows = Rows(along, self.beside(along), False, _IN_FLIGHT, whole=False)
+        return self.shared_among_blocks(rows, width, length, count)
 
-    def shared_among_blocks(self, schedule: Schedule, length: int | None, count: int | None) -> Schedule:
+    def shared_among_blocks(self, rows: Rows, width: int, length: int | None, count: int | None) -> Rows:
         """Blocks enough for the whole machine, where rows are read once and nothing is written along them; each with a
         whole chunk of its row to walk."""
-        rows = schedule.rows
-        assert rows is not None
-        if self.revisits or row_stores(self.nest) or len(self.nest.rows) > 1:
-            return schedule
+        if not may_share(self.nest):
+            return rows
         blocks = 2 * _BLOCKS_PER_SM if rows.across else self.target.max_threads_per_sm // rows.threads
         wanted = self.multiprocessors * blocks
         have = 1
         if self.nest.parallel:
             if count is None:
-                return schedule
-            have = max(1, -(-count // (rows.beside * (schedule.vector if rows.across else 1))))
+                return rows
+            have = max(1, -(-count // (rows.beside * (width if rows.across else 1))))
         parts = -(-wanted // have)
         if length is not None:
-            parts = min(parts, length // rows.chunk(schedule.item_width))
-        return schedule if parts < 2 else replace(schedule, rows=replace(rows, parts=parts))
+            parts = min(parts, length // rows.chunk(width))
+        return rows if parts < 2 else replace(rows, parts=parts)
 
     # Rows side by side in memory
 
-    def columns(self, width: int, length: int | None, count: int | None) -> Schedule:
+    def columns(self, width: int, length: int | None, count: int | None) -> Rows:
         beside = 32
         if count is not None:
             while beside > 8 and beside * width > count * 2:
@@ -218,37 +202,89 @@ class _Chooser:
         items, whole = 8 if held is None else min(8, held), False
         if self.revisits and held is not None and self.costs.registers(width, held) <= _COLUMN_REGISTERS:
             items, whole = held, True
-        while shared_bytes(self.nest, Rows(along, beside, True, items, whole), width) > (
-            self.target.shared_bytes_default
-        ):
-            beside //= 2
-        schedule = Schedule("auto", tile=(), vector=width, rows=Rows(along, beside, True, items, whole))
-        return self.shared_among_blocks(schedule, length, count)
+        rows = Rows(along, beside, True, items, whole)
+        while shared_bytes(self.nest, rows, width) > self.target.shared_bytes_default:
+            rows = replace(rows, beside=rows.beside // 2)
+        return self.shared_among_blocks(rows, width, length, count)
 
     def fitted(self) -> Schedule:
         across = self.across
         width = self.width(across)
         length, count = self.known(row_length(self.nest, 0)), self.known(row_count(self.nest))
         if across:
-            return self.columns(width, length, count)
+            return self.schedule(self.columns(width, length, count), width)
         if length is not None and (self.revisits or length <= 4096) and len(self.nest.rows) == 1:
-            found = self.whole(max(1, length), width)
-            blocks = (
-                None if found is None or count is None or found.rows is None else count // found.rows.beside
-            )
-            if found is not None and (self.revisits or blocks is None or blocks >= self.multiprocessors):
-                return found
-        return self.streamed(length, width, count)
+            rows = self.whole(max(1, length), width)
+            blocks = None if rows is None or count is None else count // rows.beside
+            if rows is not None and (self.revisits or blocks is None or blocks >= self.multiprocessors):
+                return self.schedule(rows, width)
+        return self.schedule(self.streamed(length, width, count), width)
 
     def general(self) -> Iterator[Schedule]:
         across = self.across
         width = self.width(across)
         if across:
-            yield self.columns(width, None, None)
+            yield self.schedule(self.columns(width, None, None), width)
             return
         if len(self.nest.rows) == 1 and (self.revisits or self.nest.parallel):
             for length in _LENGTHS if self.revisits else _LENGTHS[:1]:
-                found = self.whole(length, width)
-                if found is not None:
-                    yield found
-        yield self.streamed(None, width, None)
+                rows = self.whole(length, width)
+                if rows is not None:
+                    yield self.schedule(rows, width)
+        yield self.schedule(self.streamed(None, width, None), width)
+
+    def schedule(self, rows: Rows, width: int) -> Schedule:
+        """`rows` in the words of the language."""
+        along = row_order(self.nest, 0)[0]
+        threads, total = teams(self.nest, rows.along, rows.beside, rows.across)
+        return Schedule(
+            "auto",
+            threads=threads,
+            thread_count=total,
+            keep=Keep(tensors_along(self.nest), Memory.REGISTERS) if rows.whole else None,
+            vector_of=tuple((t, width) for t in self.vectors(rows.across, width)),
+            in_flight=rows.items,
+            blocks=((along, rows.parts),) if rows.parts > 1 else (),
+            cluster=((along, rows.cluster),) if rows.cluster > 1 else (),
+            min_blocks=self._resident(rows, width) if rows.whole and not rows.across else None,
+        )
+
+    def vectors(self, across: bool, width: int) -> tuple[str, ...]:
+        """Tensors that have neighbours along an item of some row."""
+        if width == 1:
+            return ()
+        axes = {fast_axis(self.nest, across, row) for row in range(len(self.nest.rows))}
+        return self.tensors_of(
+            a
+            for a in self.nest.accesses()
+            if any(axis and neighbours(self.nest, a, axis, width) is not None for axis in axes)
+        )
+
+
+def teams(nest: Nest, along: int, beside: int, across: bool) -> tuple[Counts, int | None]:
+    """`threads` for `beside` teams of `along`: along axes, and of a block where there is one row alone, and teams that
+    have none make up the warps."""
+    row, other = row_order(nest, 0)[0], next(iter(parallel_order(nest)), None)
+    if other is None:
+        return ((row, along),), along * beside if beside > 1 else None
+    return (((row, along), (other, beside)) if across else ((other, beside), (row, along))), None
+
+
+def sizes_of_full_rows(nest: Nest, chosen: Schedule, sizes: Mapping[str, int]) -> dict[str, int]:
+    """Sizes whose row is as long as its threads can take: as constants they leave no element to be guarded."""
+    rows, length = rows_of(nest, chosen), row_length(nest, 0)
+    full = rows.along * rows.cluster * rows.items * chosen.item_width
+    if not rows.whole or rows.across or evaluate(length, {**nest.constants, **sizes}) != full:
+        return {}
+    return {s: sizes[s] for s in symbols(length)}
+
+
+def may_share(nest: Nest) -> bool:
+    """Whether several blocks can share a row: it is walked once, and nothing is written along it."""
+    return not (walked_again(nest) or row_stores(nest) or len(nest.rows) > 1)
+
+
+def tensors_along(nest: Nest) -> tuple[str, ...]:
+    """Tensors that are read along rows, in the order of the parameters."""
+    read = {r.tensor for step in passes(nest, False) for r in step.reads}
+    return tuple(t.name for t in nest.kernel.tensors if t.name in read)

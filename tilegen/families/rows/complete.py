@@ -1,4 +1,4 @@
-"""From the directives a user wrote for a nest with reductions to complete schedules, or an error at the directive.
+"""A schedule of a nest with reductions as it was written, made complete, or an error at the directive.
 
 `threads` along a reduced axis walk a row together, along a parallel one they are teams side by side; `tile` along a
 reduced axis is what a team takes of a row at once (and a row that is no longer stays in registers), along parallel
@@ -7,150 +7,164 @@ ones the rows of a block. What is not written is `auto`'s for rows of any length
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from math import prod
 
 from tilegen.core.nest.model import Nest
-from tilegen.core.schedule.model import Rows, Schedule
+from tilegen.core.schedule.model import Counts, Keep, Schedule
 from tilegen.core.schedule.problems import (
     MOST_POINTS,
     accumulators_too_large,
-    meaningless_for_rows,
     no_loop_over_rows,
+    not_shared,
     other_steps,
+    part_of_a_row,
     row_does_not_divide,
     rows_do_not_fit,
-    several_widths,
     team_not_a_power_of_two,
     too_many_rows,
     too_much_of_a_row,
     warps_not_whole,
 )
-from tilegen.core.schedule.written import Counts, read_directives
-from tilegen.families.rows.axes import fast_axis
-from tilegen.families.rows.candidates import reduce_schedules
+from tilegen.core.schedule.vectors import require_vectors
+from tilegen.families.rows.axes import fast_axis, rows_of
+from tilegen.families.rows.candidates import may_share, reduce_schedules, teams, tensors_along
 from tilegen.families.rows.costs import shared_bytes
-from tilegen.families.rows.nest import axis_called
 from tilegen.families.rows.passes import walked_again
-from tilegen.families.tiles.complete import require_vectors
 from tilegen.lang.diagnostics import Diagnostic, SpecError
-from tilegen.lang.spec import (
-    Bounds,
-    BoundsDirective,
-    RasterDirective,
-    ScheduleSpec,
-    StageDirective,
-    VectorDirective,
-)
+from tilegen.lang.spec import Memory
 from tilegen.target import Target
 
 _WARP = 32
 
 
-def complete_rows(nest: Nest, written: ScheduleSpec, target: Target) -> tuple[Schedule, ...]:
+def complete_rows(nest: Nest, written: Schedule, target: Target) -> tuple[Schedule, ...]:
     """The schedules a launcher chooses from, in order of preference: where a row of limited length stays in registers
     that one first, the one for any length last. Raises SpecError, each problem at its directive."""
-    schedule, *counts = _read(written, target)
-    tile, threads, unroll = (tuple((axis_called(nest, a), n) for a, n in c) for c in counts)
-    rows = _rows(nest, schedule, tile, threads, unroll, target)
+    require_shareable(nest, written, target)
+    complete = _with_teams(nest, written, target)
+    rows = rows_of(nest, complete)
     fast = (fast_axis(nest, rows.across, n) for n in range(len(nest.rows)))
-    require_vectors(nest, schedule, frozenset(a for a in fast if a is not None))
-    shared = shared_bytes(nest, rows, schedule.item_width)
+    require_vectors(nest, complete, frozenset(a for a in fast if a is not None))
+    shared = shared_bytes(nest, rows, complete.item_width)
     if shared > target.shared_bytes_default:
-        raise SpecError([accumulators_too_large(schedule, shared, target)])
-    schedule = replace(schedule, rows=rows)
-    limited = any(a in nest.reduced for a, _ in tile) and walked_again(nest)
-    return (replace(schedule, rows=replace(rows, whole=True)), schedule) if limited else (schedule,)
+        raise SpecError([accumulators_too_large(complete, shared, target)])
+    limited = any(a in nest.reduced for a, _ in written.tile) and walked_again(nest)
+    if limited and not complete.keep:
+        return replace(complete, keep=Keep(tensors_along(nest), Memory.REGISTERS)), complete
+    return (complete,)
 
 
-def _read(written: ScheduleSpec, target: Target) -> tuple[Schedule, Counts, Counts, Counts]:
-    """What the directives say, and `tile`, `threads` and `unroll` as they are written."""
-    as_written = read_directives(written)
+def require_shareable(nest: Nest, schedule: Schedule, target: Target) -> None:
+    """Raises TG0625 for `keep`, `blocks` and `cluster` where rows cannot be held, or shared, so."""
     found: list[Diagnostic] = []
-    for directive in written.directives:
-        match directive:
-            case BoundsDirective() if directive.modes[0] is not Bounds.GUARD:
-                found.append(meaningless_for_rows(f"bounds {directive.modes[0].value}", directive.span))
-            case StageDirective():
-                found.append(meaningless_for_rows("stage", directive.span))
-            case RasterDirective():
-                found.append(meaningless_for_rows("raster", directive.span))
-            case VectorDirective():
-                named = {w[0] for tensor, w in directive.widths if tensor is not None}
-                every = {w[0] for tensor, w in directive.widths if tensor is None} - {1}
-                if named and len(named | every) > 1:
-                    found.append(several_widths(directive.span))
-            case _:
-                pass
-    found += as_written.over_limits(target)
+    keep, along = schedule.keep, tensors_along(nest)
+    if keep is not None and keep.tensors:
+        stranger = next((t for t in keep.tensors if t not in along), None)
+        missing = next((t for t in along if t not in keep.tensors), None)
+        if stranger is not None:
+            fact = f"`{stranger}` is not read along a row"
+            found.append(not_shared(schedule, "keep", fact, "leave it out"))
+        elif missing is not None:
+            fact = f"a row stays whole, and `{missing}` is read along it too"
+            found.append(not_shared(schedule, "keep", fact, f"name `{missing}` too"))
+    for word, counts in (("blocks", schedule.blocks), ("cluster", schedule.cluster)):
+        other = next((a for a, _ in counts if a not in nest.reduced), None)
+        if other is not None:
+            reduced = ", ".join(f"`{a}`" for a in nest.reduced)
+            fact = f"rows go along {reduced}; every block has rows of its own along `{other}`"
+            found.append(not_shared(schedule, word, fact, f"name {reduced}"))
+    if schedule.blocks and (keep is not None or not may_share(nest)):
+        fact = "blocks share a row that each of them reads once, and along which nothing is kept or written"
+        found.append(not_shared(schedule, "blocks", fact, "leave `blocks` out"))
+    size = prod(n for _, n in schedule.cluster)
+    if schedule.cluster and target.major < 9:
+        found.append(not_shared(schedule, "cluster", f"{target.name} has no clusters", "leave `cluster` out"))
+    elif schedule.cluster and size not in (1, 2, 4, 8):
+        found.append(not_shared(schedule, "cluster", "a cluster has 2, 4 or 8 blocks", "use one of these"))
+    elif size > 1 and keep is None:
+        fact = "the blocks of a cluster hold one row together"
+        found.append(not_shared(schedule, "cluster", fact, "add `keep registers`"))
     if found:
         raise SpecError(found)
-    return as_written.schedule(), as_written.tile, as_written.threads, as_written.unroll
 
 
-def _rows(
-    nest: Nest, schedule: Schedule, tile: Counts, threads: Counts, unroll: Counts, target: Target
-) -> Rows:
+def _with_teams(nest: Nest, written: Schedule, target: Target) -> Schedule:
     """How threads share rows, as written; what is left open as `auto` has it."""
-    auto = reduce_schedules(nest, target)[-1].rows
-    assert auto is not None
-    width = max([schedule.vector, *(w for _, w in schedule.vector_of)])
-    across = threads[-1][0] not in nest.reduced if threads else auto.across
-    along, beside = auto.along, auto.beside
+    auto = reduce_schedules(nest, target)[-1]
+    chosen = rows_of(nest, auto)
+    width, span = written.item_width, written.span("tile")
+    threads = written.threads
+    across = threads[-1][0] not in nest.reduced if threads else chosen.across
+    along, beside = chosen.along, chosen.beside
     if threads:
         along, beside = _product(nest, threads, reduced=True), _product(nest, threads, reduced=False)
+    count = written.thread_count
+    if count is not None:
+        along = along if threads else _fewer(along, count)
+        if count % along or (threads and beside > 1 and along * beside != count):
+            raise SpecError([part_of_a_row(count, along, written.span("threads"))])
+        beside = count // along
+    if across and written.cluster:
+        fact = "neighbouring threads have neighbouring rows, and each block has its own"
+        raise SpecError([not_shared(written, "cluster", fact, "leave `cluster` out")])
     lanes = width if across else 1
-    block = _product(nest, tile, reduced=False)
-    if any(a not in nest.reduced for a, _ in tile):
-        if not threads:
+    block = _product(nest, written.tile, reduced=False)
+    if any(a not in nest.reduced for a, _ in written.tile):
+        if not threads and count is None:
             beside = max(1, block // lanes)
             along = _fewer(along, max(1, target.max_threads_per_block // beside))
             if along * beside > target.max_threads_per_block:
-                raise SpecError([too_many_rows(block, lanes, target, schedule.span("tile"))])
+                raise SpecError([too_many_rows(block, lanes, target, span)])
         if block != beside * lanes:
-            raise SpecError([rows_do_not_fit(block, beside * lanes, schedule.span("tile"))])
+            raise SpecError([rows_do_not_fit(block, beside * lanes, span)])
+    place = written.span("threads")
     if along & (along - 1):
-        raise SpecError([team_not_a_power_of_two(along, schedule.span("threads"))])
+        raise SpecError([team_not_a_power_of_two(along, place)])
     if along > 1 and not across and along * beside % _WARP:
-        raise SpecError(
-            [
-                warps_not_whole(
-                    along,
-                    along * beside,
-                    bool(nest.parallel),
-                    schedule.span("threads") or schedule.span("tile"),
-                )
-            ]
-        )
-    items = _items(nest, schedule, tile, unroll, along, 1 if across else width)
-    return Rows(along, beside, across, items or (4 if threads else auto.items), whole=False)
+        raise SpecError([warps_not_whole(along, along * beside, bool(nest.parallel), place or span)])
+    items = _items(nest, written, along * prod(n for _, n in written.cluster), 1 if across else width)
+    if not threads:
+        threads, count = teams(nest, along, beside, across)
+    return replace(
+        written,
+        tile=(),
+        threads=threads,
+        thread_count=count,
+        unroll=(),
+        in_flight=items or (4 if written.writes("threads") else chosen.items),
+    )
 
 
-def _items(
-    nest: Nest, schedule: Schedule, tile: Counts, unroll: Counts, along: int, width: int
-) -> int | None:
-    """Steps of `width` points that a thread takes at once, where `tile` or `unroll` says so."""
+def _items(nest: Nest, written: Schedule, team: int, width: int) -> int | None:
+    """Steps of `width` points that a thread takes at once, where `tile`, `unroll` or `in_flight` says so. `team`:
+    threads of a row."""
+    tile, unroll = written.tile, written.unroll
     outside = [a for a, _ in unroll if a not in nest.reduced]
     if outside:
-        raise SpecError([no_loop_over_rows(outside[0], nest.reduced, schedule.span("unroll"))])
-    steps = _product(nest, unroll, reduced=True) if unroll else None
+        raise SpecError([no_loop_over_rows(outside[0], nest.reduced, written.span("unroll"))])
+    word = "unroll" if unroll else "in_flight"
+    steps = _product(nest, unroll, reduced=True) if unroll else written.in_flight
+    if written.in_flight not in (None, steps):
+        asked = other_steps("unroll", steps or 0, written.in_flight or 0, "in_flight", written.span("unroll"))
+        raise SpecError([asked])
     if not any(a in nest.reduced for a, _ in tile):
         if steps is not None and steps * width > MOST_POINTS:
-            action = f"unroll at most {MOST_POINTS // width} times"
-            raise SpecError([too_much_of_a_row(steps * width, MOST_POINTS, action, schedule.span("unroll"))])
+            most = MOST_POINTS // width
+            action = f"unroll at most {most} times" if unroll else f"use at most `in_flight {most}`"
+            raise SpecError([too_much_of_a_row(steps * width, MOST_POINTS, action, written.span(word))])
         return steps
-    points, unit = _product(nest, tile, reduced=True), along * width
+    points, unit = _product(nest, tile, reduced=True), team * width
     if points % unit:
-        raise SpecError([row_does_not_divide(points, unit, schedule.span("tile"))])
+        raise SpecError([row_does_not_divide(points, unit, written.span("tile"))])
     items = points // unit
     if steps not in (None, items):
-        raise SpecError([other_steps(steps or 0, items, schedule.span("unroll"))])
+        raise SpecError([other_steps(word, steps or 0, items, "tile", written.span(word))])
     if items * width > MOST_POINTS:
         action = (
-            f"use a tile of at most {MOST_POINTS * along} points along the row, which may be longer than that"
+            f"use a tile of at most {MOST_POINTS * team} points along the row, which may be longer than that"
         )
-        raise SpecError([too_much_of_a_row(items * width, MOST_POINTS, action, schedule.span("tile"))])
+        raise SpecError([too_much_of_a_row(items * width, MOST_POINTS, action, written.span("tile"))])
     return items
 
 
@@ -160,5 +174,5 @@ def _fewer(along: int, most: int) -> int:
     return along
 
 
-def _product(nest: Nest, counts: Sequence[tuple[str, int]], *, reduced: bool) -> int:
+def _product(nest: Nest, counts: Counts, *, reduced: bool) -> int:
     return prod(n for a, n in counts if (a in nest.reduced) is reduced)

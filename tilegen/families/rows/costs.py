@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from tilegen.core.nest.combine import accumulator_bytes
 from tilegen.core.nest.model import Nest
 from tilegen.core.nest.reductions import reductions_of
-from tilegen.core.schedule.model import Rows
 from tilegen.dtypes import DType
+from tilegen.families.rows.axes import Rows
 from tilegen.families.rows.passes import Pass, differs, is_of_the_row, loaded_ahead, passes
 from tilegen.lang.spec import Binary, BinaryOp, Call, Cast, Reduce, Value, children
 

@@ -1,55 +1,90 @@
-"""Names of a kernel with rows: who a thread is, which row it works on, where along it, and what results are called."""
+"""Variables of a kernel with rows: who a thread is, which row it works on, where along it, what results are called."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from tilegen.algebra import ONE, sym
+from tilegen.algebra import ONE, Expr, sym
 from tilegen.core.plan.model import ROWS
-from tilegen.core.schedule.model import Rows
+from tilegen.cuda.operators import accumulator_ctype
 from tilegen.cuda.scope import KernelScope
-from tilegen.cuda.types import TypeNames
-from tilegen.cuda.view import ConstantView, SharedView
-from tilegen.families.rows.axes import base_of_digit, parallel_order, row_count, row_length, row_order
+from tilegen.cuda.tree import (
+    BLOCK,
+    BLOCKS,
+    BOOL,
+    INDEX,
+    INT,
+    UNSIGNED,
+    Binary,
+    Block,
+    Cast,
+    Constant,
+    Declare,
+    Expression,
+    For,
+    Infix,
+    SharedArray,
+    Storage,
+    Unroll,
+    Variable,
+    add,
+    all_of,
+    at,
+    binary,
+    less,
+    multiply,
+    number,
+    optional,
+    thread_number,
+)
+from tilegen.cuda.types import ElementTypes
+from tilegen.families.rows.axes import (
+    base_of_digit,
+    parallel_order,
+    row_count,
+    row_length,
+    row_order,
+    rows_of,
+)
 from tilegen.lang.spec import Read, Reduce, Value
 
 
 class RowScope:
-    """What the phases of one kernel share. `known`: texts of values that are there already: results of reductions,
-    values kept in registers. `shared`: shared arrays that turned out to be needed."""
+    """What the phases of one kernel share. `known`: values that are there already: results of reductions, values kept
+    in registers. `held`: reads that stay in registers. `shared`: shared arrays that turned out to be needed."""
 
     def __init__(self, scope: KernelScope) -> None:
         self.scope, self.plan, self.nest = scope, scope.plan, scope.nest
-        rows = scope.plan.schedule.rows
-        assert rows is not None
-        self.rows: Rows = rows
+        self.rows = rows = rows_of(scope.nest, scope.plan.schedule)
         self.width = scope.plan.schedule.item_width
-        self.known: dict[Value, str] = {}
-        self.kept: dict[Read, str] = {}
-        self.shared: list[SharedView] = []
-        self._results: dict[Reduce, str] = {}
+        self.known: dict[Value, Expression] = {}
+        self.held: dict[Read, Expression] = {}
+        self.shared: list[SharedArray] = []
+        self._results: dict[Reduce, Variable] = {}
         self._combined = False
-        user = scope.names.user
-        self.thread = scope.symbol("@tid")
-        self.member = user("@member", "member") if rows.along > 1 else "0"
-        self.side = user("@side", "team") if rows.beside > 1 else "0"
-        self.inside = user("@inside", "inside")
-        self.item = user("@item_number", "s")
-        self.base = user("@base", "base")
-        self.part, self.parts = user("@part", "part"), user("@parts", "parts")
-        self.block = user("@block", "row_block") if self.shares or rows.cluster > 1 else "blockIdx.x"
-        self.rank = user("@rank", "rank")
-        self.at = user("@position", "position")
-        self.row = self._row_name()
-        self.lane = scope.symbol("@lane")
+        variable = scope.variable
+        self.thread = scope.thread
+        self.member: Expression = variable("@member", "member") if rows.along > 1 else number(0)
+        self.side: Expression = variable("@side", "team") if rows.beside > 1 else number(0)
+        self.inside = variable("@inside", "inside", BOOL)
+        self.item = variable("@item_number", "s")
+        self.base = variable("@base", "base", INDEX)
+        self.part, self.parts = variable("@part", "part", UNSIGNED), variable("@parts", "parts", UNSIGNED)
+        self.shares = rows.parts > 1  # several blocks work on one row
+        apart = self.shares or rows.cluster > 1
+        self.block: Expression = variable("@block", "row_block", UNSIGNED) if apart else BLOCK
+        self.rank = variable("@rank", "rank")
+        self.position = variable("@position", "position", INDEX)
+        self.team, self.items, self.tile, self.cluster = (
+            variable(f"@{name}", name, storage=Storage.CONSTANT)
+            for name in ("TEAM", "ITEMS", "ROWS", "CLUSTER")
+        )
+        self.order = parallel_order(self.nest)
+        one = len(self.order) == 1
+        self.row = scope.axis(self.order[0]) if one else variable("@row_number", "row", INDEX)
+        self.lane = scope.lane
 
     @property
-    def types(self) -> TypeNames:
-        return self.scope.file.types
-
-    @property
-    def helpers(self) -> set[str]:
-        return self.scope.file.helpers
+    def types(self) -> ElementTypes:
+        return self.scope.types
 
     @property
     def lanes(self) -> int:
@@ -57,168 +92,149 @@ class RowScope:
         return self.width if self.rows.across else 1
 
     @property
-    def shares(self) -> bool:
-        """Whether several blocks work on one row."""
-        return self.rows.parts > 1
-
-    @property
     def ragged(self) -> bool:
         return self.plan.tile(ROWS).ragged
 
-    def _row_name(self) -> str:
-        order = parallel_order(self.nest)
-        if len(order) == 1:
-            return self.scope.names.user(order[0])
-        return self.scope.names.user("@row_number", "row")
-
     # The row of a thread
 
-    def constants(self) -> list[ConstantView]:
-        rows, found = self.rows, []
-        if rows.along > 1:
-            found.append(ConstantView("TEAM", rows.along * rows.cluster))
-        if rows.items > 1:
-            found.append(ConstantView("ITEMS", rows.items))
-        if self.plan.tile(ROWS).tile > 1:
-            found.append(ConstantView("ROWS", self.plan.tile(ROWS).tile))
-        if rows.cluster > 1:
-            found.append(ConstantView("CLUSTER", rows.cluster))
-        return found
-
-    def setup(self) -> list[tuple[str, str]]:
-        """(name, definition) pairs, each used by later ones."""
+    def constants(self) -> list[Constant]:
         rows = self.rows
-        lines = [(self.thread, f"const int {self.thread} = static_cast<int>(threadIdx.x);")]
-        first, second = ("/", "%") if rows.across else ("%", "/")
-        if rows.along > 1:
-            cut = rows.beside if rows.across else rows.along
-            text = f"{self.thread} {first} {cut}" if rows.beside > 1 else self.thread
-            if rows.cluster > 1:
-                lines += [
-                    (self.rank, f"const int {self.rank} = static_cast<int>(blockIdx.x % CLUSTER);"),
-                    (self.block, f"const unsigned {self.block} = blockIdx.x / CLUSTER;"),
-                ]
-                text = f"{self.rank} * {rows.along} + {text}"
-            lines.append((self.member, f"const int {self.member} = {text};"))
-        if rows.beside > 1:
-            cut = rows.beside if rows.across else rows.along
-            text = f"{self.thread} {second} {cut}" if rows.along > 1 else self.thread
-            lines.append((self.side, f"const int {self.side} = {text};"))
-        if self.shares:
-            lines += self._parts()
-        return [*lines, *self._row()]
+        found = [
+            Constant(self.team, rows.along * rows.cluster),
+            Constant(self.items, rows.items),
+            Constant(self.tile, self.plan.tile(ROWS).tile),
+            Constant(self.cluster, rows.cluster),
+        ]
+        return [c for c in found if c.value > 1]
 
-    def _parts(self) -> list[tuple[str, str]]:
+    def setup(self) -> Block:
+        """Definitions, each used by later ones."""
+        rows = self.rows
+        found: list[Declare] = [thread_number(self.thread)]
+        first, second = Infix.REMAINDER, Infix.DIVIDE
+        if rows.across:
+            first, second = second, first
+        cut = rows.beside if rows.across else rows.along
+        if isinstance(self.member, Variable):
+            member: Expression = binary(first, self.thread, cut) if rows.beside > 1 else self.thread
+            if rows.cluster > 1:
+                rank = Cast(INT, Binary(Infix.REMAINDER, BLOCK, self.cluster))
+                assert isinstance(self.block, Variable)
+                found += [
+                    optional(self.rank, rank),
+                    optional(self.block, Binary(Infix.DIVIDE, BLOCK, self.cluster)),
+                ]
+                member = add(multiply(self.rank, rows.along), member)
+            found.append(optional(self.member, member))
+        if isinstance(self.side, Variable):
+            side: Expression = binary(second, self.thread, cut) if rows.along > 1 else self.thread
+            found.append(optional(self.side, side))
+        if self.shares:
+            found += self._parts()
+        return (*found, *self._row())
+
+    def _parts(self) -> list[Declare]:
         """Which part of which rows a block takes; neighbouring blocks read neighbouring memory."""
         scope = self.scope
         count = self.plan.tile(ROWS).count
-        blocks, parts = scope.names.user("@blocks_", "row_blocks"), f"const unsigned {self.parts} ="
-        lines = [(self.parts, f"{parts} gridDim.x;")]
-        if count != ONE:
-            lines = [
-                (blocks, f"const unsigned {blocks} = static_cast<unsigned>({scope.index(count)});"),
-                (self.parts, f"{parts} gridDim.x / {blocks};"),
-            ]
+        blocks = scope.variable("@blocks_", "row_blocks", UNSIGNED)
+        assert isinstance(self.block, Variable)
         if count == ONE:
-            part, own = "blockIdx.x", "0"
-        elif self.rows.across:
-            part, own = f"blockIdx.x / {blocks}", f"blockIdx.x % {blocks}"
-        else:
-            part, own = f"blockIdx.x % {self.parts}", f"blockIdx.x / {self.parts}"
-        lines.append((self.part, f"const unsigned {self.part} = {part};"))
-        lines.append((self.block, f"const unsigned {self.block} = {own};"))
-        return lines
+            parts, part, row = [optional(self.parts, BLOCKS)], BLOCK, number(0)
+            return [*parts, optional(self.part, part), optional(self.block, row)]
+        found = [
+            optional(blocks, Cast(UNSIGNED, scope.index(count))),
+            optional(self.parts, Binary(Infix.DIVIDE, BLOCKS, blocks)),
+        ]
+        inner = blocks if self.rows.across else self.parts
+        slow, fast = Binary(Infix.DIVIDE, BLOCK, inner), Binary(Infix.REMAINDER, BLOCK, inner)
+        own_part, row_block = (slow, fast) if self.rows.across else (fast, slow)
+        return [*found, optional(self.part, own_part), optional(self.block, row_block)]
 
-    def _row(self) -> list[tuple[str, str]]:
-        scope = self.scope
-        order = parallel_order(self.nest)
-        if not order and not self.ragged:
+    def _row(self) -> list[Declare]:
+        if not self.order and not self.ragged:
             return []
-        tile = self.plan.tile(ROWS).tile
-        text = f"static_cast<index_t>({self.block})" + (" * ROWS" if tile > 1 else "")
+        row: Expression = Cast(INDEX, self.block)
+        if self.plan.tile(ROWS).tile > 1:
+            row = multiply(row, self.tile)
         if self.rows.beside > 1:
-            text += f" + {self.side}" + (f" * {self.lanes}" if self.lanes > 1 else "")
-        lines = [(self.row, f"const index_t {self.row} = {text};")]
-        if len(order) > 1:
-            left = sym("@row_number")
-            for n, axis in enumerate(order):
-                extent = base_of_digit(self.nest, axis)
-                value = left % extent if n < len(order) - 1 else left
-                name = scope.names.user(axis)
-                lines.append((name, f"const index_t {name} = {scope.index(value)};"))
-                left = left // extent
+            row = add(row, multiply(self.side, self.lanes))
+        found = [optional(self.row, row)]
+        if len(self.order) > 1:
+            found += self._digits(self.order, sym("@row_number"))
         if self.ragged:
-            lines.append((self.inside, f"const bool {self.inside} = {self.exists()};"))
-        return lines
+            found.append(optional(self.inside, self.exists()))
+        return found
 
-    def exists(self) -> str:
+    def _digits(self, order: tuple[str, ...] | list[str], joint: Expr) -> list[Declare]:
+        """The coordinates of axes, fastest first, from their joint number."""
+        found = []
+        for n, axis in enumerate(order):
+            extent = base_of_digit(self.nest, axis)
+            value = joint % extent if n < len(order) - 1 else joint
+            found.append(optional(self.scope.axis(axis), self.scope.index(value)))
+            joint = joint // extent
+        return found
+
+    def exists(self) -> Expression:
         """That the row of this thread is one of the rows."""
-        return f"{self.row} < {self.scope.index(row_count(self.nest))}"
+        return less(self.row, self.scope.index(row_count(self.nest)))
 
     # Along a row
 
-    def position(self, row: int) -> list[tuple[str, str]]:
-        """Definitions of the coordinates of item `s` along a row."""
-        scope, rows = self.scope, self.rows
-        order = row_order(self.nest, row)
-        step = f"{self.item} * TEAM + {self.member}" if rows.items > 1 else self.member
-        if rows.along == 1:
-            step = self.item if rows.items > 1 else "0"
-        width = 1 if rows.across else self.width
-        if width > 1:
-            step = f"({step}) * {width}" if rows.items > 1 else f"{step} * {width}"
-        start = "" if rows.whole else f"{self.base} + "
-        text = f"{start}{step}"
-        if not rows.whole and step == "0":
-            text = self.base
+    def coordinates(self, row: int) -> list[Declare]:
+        """The coordinates of item `s` along a row."""
+        rows, order = self.rows, row_order(self.nest, row)
+        step: Expression = self.member if rows.along > 1 else number(0)
+        if rows.items > 1:
+            step = add(multiply(self.item, self.team), self.member) if rows.along > 1 else self.item
+        if not rows.across:
+            step = multiply(step, self.width) if step != number(0) else step
+        place = step if rows.whole else add(self.base, step)
         if len(order) == 1:
-            name = scope.names.user(order[0])
-            return [(name, f"const index_t {name} = {text};")]
-        name = self.at
-        lines = [(name, f"const index_t {name} = {text};")]
-        left = sym("@position")
-        for n, axis in enumerate(order):
-            extent = base_of_digit(self.nest, axis)
-            value = left % extent if n < len(order) - 1 else left
-            own = scope.names.user(axis)
-            lines.append((own, f"const index_t {own} = {scope.index(value)};"))
-            left = left // extent
-        return lines
+            return [optional(self.scope.axis(order[0]), place)]
+        return [optional(self.position, place), *self._digits(order, sym("@position"))]
 
     def in_order(self, node: Reduce, row: int) -> bool:
         """Whether a thread meets the elements of a reduction in the order of their indices."""
         return len(node.axes) == 1 and len(self.nest.rows[row]) == 1
 
-    def guard(self, row: int) -> str:
-        """Whether item `s` is an element of the row."""
+    def guard(self, row: int) -> Expression | None:
+        """Whether item `s` is an element of the row; None where it always is."""
         length = row_length(self.nest, row)
         most = self.rows.chunk(self.width)
-        conditions = [self.inside] if self.ragged else []
+        conditions: list[Expression] = [self.inside] if self.ragged else []
         whole = length.constant is not None and (
             length.constant == most if self.rows.whole else length.constant % most == 0 and not self.shares
         )
         if not whole:
             order = row_order(self.nest, row)
-            name = self.scope.names.user(order[0]) if len(order) == 1 else self.at
-            conditions.append(f"{name} < {self.scope.index(length)}")
-        return " && ".join(conditions)
+            place = self.scope.axis(order[0]) if len(order) == 1 else self.position
+            conditions.append(less(place, self.scope.index(length)))
+        return all_of(conditions)
 
-    def chunks(self, row: int) -> str:
-        """The head of the loop over chunks of a row; empty where it is one."""
+    def chunks(self, row: int, body: Block) -> Block:
+        """`body` for each chunk of a row; alone where a row is one."""
         if self.rows.whole:
-            return ""
-        size, length = self.rows.chunk(self.width), self.scope.index(row_length(self.nest, row))
-        start = f"static_cast<index_t>({self.part}) * {size}" if self.shares else "0"
-        step = f"static_cast<index_t>({self.parts}) * {size}" if self.shares else f"{size}"
-        return f"index_t {self.base} = {start}; {self.base} < {length}; {self.base} += {step}"
+            return body
+        size = number(self.rows.chunk(self.width))
+        first: Expression = number(0)
+        step: Expression = size
+        if self.shares:
+            first, step = multiply(Cast(INDEX, self.part), size), multiply(Cast(INDEX, self.parts), size)
+        length = self.scope.index(row_length(self.nest, row))
+        return (For(self.base, first, length, body, step, Unroll.NOT_SAID),)
 
     # Results
 
-    def result(self, node: Reduce) -> str:
-        """The accumulator of a reduction, later its result; one per lane where a thread has several rows."""
+    def result(self, node: Reduce) -> Variable:
+        """The accumulator of a reduction; one per lane where a thread has several rows."""
         if node not in self._results:
             lets = {value: name for name, value in self.nest.lets}
-            self._results[node] = self.fresh(lets.get(node, f"row_{node.op.value}"))
+            shape = (number(self.lanes),) if self.lanes > 1 else ()
+            self._results[node] = Variable(
+                lets.get(node, f"row_{node.op.value}"), accumulator_ctype(node, self.types), shape
+            )
         return self._results[node]
 
     def first_combination(self) -> bool:
@@ -226,20 +242,11 @@ class RowScope:
         first, self._combined = not self._combined, True
         return first
 
-    def at_lane(self, name: str) -> str:
-        return f"{name}[{self.lane}]" if self.lanes > 1 else name
+    def at_lane(self, variable: Variable) -> Expression:
+        return at(variable, self.lane) if self.lanes > 1 else variable
 
-    def fresh(self, wanted: str) -> str:
-        """An identifier that nothing else in the kernel has."""
-        return self.scope.names.user(f"@fresh{len(self.scope.names)}", wanted)
-
-    def each_lane(self, lines: Iterable[str]) -> list[str]:
-        """`lines` for every row of the thread."""
+    def each_lane(self, body: Block) -> Block:
+        """`body` for every row of the thread."""
         if self.lanes == 1:
-            return list(lines)
-        return [
-            "#pragma unroll",
-            f"for (int {self.lane} = 0; {self.lane} < {self.lanes}; ++{self.lane}) {{",
-            *("    " + x for x in lines),
-            "}",
-        ]
+            return body
+        return (For(self.lane, number(0), number(self.lanes), body),)

@@ -11,19 +11,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import permutations
 
-from tilegen.algebra import Expr, substitute, sym, symbols
+from tilegen.algebra import Expr, substitute, sym
 from tilegen.core.nest.build import (
-    compile_time,
+    closed_values,
     nest_over,
     not_yet,
-    require_computable,
-    require_memories,
 )
-from tilegen.core.nest.lets import inline_lets
 from tilegen.core.nest.merge import drop_unit_axes, merge_axes
 from tilegen.core.nest.model import Nest
 from tilegen.core.nest.reductions import reductions_of
-from tilegen.core.nest.values import free_names, rebuilt, substitute_axes
+from tilegen.core.nest.values import free_names, reads_outside, rebuilt, substitute_axes
 from tilegen.families.rows.centred import Centred
 from tilegen.lang.diagnostics import Diagnostic, SpecError
 from tilegen.lang.spec import (
@@ -33,7 +30,6 @@ from tilegen.lang.spec import (
     Read,
     Reduce,
     Value,
-    children,
     walk,
 )
 
@@ -47,10 +43,7 @@ def reduce_nest(
 
     Raises SpecError: TG0701 (what cannot be generated yet), TG0702 (assignments without a shared space).
     """
-    values = compile_time(kernel, constants)
-    lets, closed = inline_lets(kernel)
-    require_memories(kernel)
-    require_computable(kernel, closed)
+    values, lets, closed = closed_values(kernel, constants)
     space = _Space(kernel, values, closed)
     centred = Centred(space.row_of)
     named = tuple((name, centred(space.rewritten(value))) for name, value in lets)
@@ -58,17 +51,11 @@ def reduce_nest(
     rows = tuple(tuple(a.name for a in row.axes) for row in space.rows)
     axes = (*space.parallel, *(a for row in space.rows for a in row.axes))
     nest = nest_over(kernel, values, axes, written, named, tuple(n for row in rows for n in row))
-    called = {old: nest.axis_values[new] for old, new in space.called.items() if old not in nest.axis_values}
-    nest = replace(nest, rows=rows, row_of=dict(space.row_of), axis_values={**nest.axis_values, **called})
-    keep = keep | {space.called[name] for name in keep if name in space.called}
+    called = {old: new for old, new in space.called.items() if old not in nest.axis_values}
+    moved = {old: nest.axis_values[new] for old, new in called.items()}
+    nest = replace(nest, rows=rows, row_of=dict(space.row_of), axis_values={**nest.axis_values, **moved})
+    keep = frozenset("*".join(called.get(part, part) for part in name.split("*")) for name in keep)
     return merge_axes(drop_unit_axes(nest, keep), keep)
-
-
-def axis_called(nest: Nest, name: str) -> str:
-    """The nest's axis for an axis of the spec, which may be one with another: `k` of `max[k](x[i, k])` with `j`."""
-    if any(a.name == name for a in nest.axes) or name not in nest.axis_values:
-        return name
-    return next(iter(symbols(nest.axis_values[name]) & {a.name for a in nest.axes}), name)
 
 
 @dataclass(slots=True)
@@ -101,7 +88,7 @@ class _Space:
         if self.rows:
             for number, rest in enumerate(rests):
                 if rest:
-                    self.rows[0].reads |= set(_own_reads(closed[str(number)]))
+                    self.rows[0].reads |= set(reads_outside(closed[str(number)]))
 
     def _range(self, axis: Axis) -> tuple[Expr, Expr]:
         return substitute(axis.lower, self.values), substitute(axis.upper, self.values)
@@ -187,7 +174,7 @@ class _Space:
         best: tuple[int, int, Reduce] | None = None
         for number, row in enumerate(self.rows):
             for candidate in self._along(node, row):
-                score = sum(read in row.reads for read in _own_reads(candidate.body))
+                score = sum(read in row.reads for read in reads_outside(candidate.body))
                 if best is None or score > best[0]:
                     best = (score, number, candidate)
         if best is None:
@@ -195,7 +182,7 @@ class _Space:
             self.rows.append(_Row(fresh))
             best = (0, len(self.rows) - 1, _renamed(node, fresh))
         _, number, placed = best
-        self.rows[number].reads |= set(_own_reads(placed.body))
+        self.rows[number].reads |= set(reads_outside(placed.body))
         for old, new in zip(node.axes, placed.axes, strict=True):
             self.called.setdefault(old.name, new.name)
         self.row_of[placed] = number
@@ -239,13 +226,3 @@ def _renamed(node: Reduce, axes: tuple[Axis, ...]) -> Reduce:
         axes=tuple(replace(a, span=old.span) for a, old in zip(axes, node.axes, strict=True)),
         body=substitute_axes(node.body, names) if names else node.body,
     )
-
-
-def _own_reads(value: Value) -> Iterator[Read]:
-    """Reads of `value` outside of reductions in it."""
-    if isinstance(value, Reduce):
-        return
-    if isinstance(value, Read):
-        yield value
-    for child in children(value):
-        yield from _own_reads(child)

@@ -13,8 +13,8 @@ from functools import lru_cache
 
 from tilegen.algebra import symbols
 from tilegen.core.nest.affine import depends_on
-from tilegen.core.nest.model import Nest, Store
-from tilegen.core.nest.reductions import reductions_of
+from tilegen.core.nest.model import Nest, Same, Store
+from tilegen.core.nest.reductions import level_of, reductions_of
 from tilegen.core.nest.values import certain, free_names, unconditional
 from tilegen.lang.spec import Binary, BinaryOp, Call, Cast, Read, Reduce, Value, Where, children
 
@@ -35,11 +35,6 @@ class Pass:
     @property
     def roots(self) -> tuple[Value, ...]:
         return (*(r.body for r in self.reductions), *(s.value for s in self.stores))
-
-
-def level_of(node: Reduce) -> int:
-    inner = reductions_of([node.body])
-    return 1 + max(map(level_of, inner)) if inner else 0
 
 
 def row_stores(nest: Nest) -> tuple[Store, ...]:
@@ -76,36 +71,23 @@ def is_of_the_row(nest: Nest, value: Value) -> bool:
 
 def moving_names(nest: Nest) -> frozenset[str]:
     """Names, the spec's and the nest's, that change along a row."""
-    return _moving_names(_Same(nest))
-
-
-class _Same:
-    """A nest as the key of a cache: equal to itself alone, so that nothing of it is compared."""
-
-    def __init__(self, nest: Nest) -> None:
-        self.nest = nest
-
-    def __hash__(self) -> int:
-        return id(self.nest)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and other.nest is self.nest
+    return _moving_names(Same(nest))
 
 
 @lru_cache(maxsize=16)
-def _moving_names(same: _Same) -> frozenset[str]:
-    nest, reduced = same.nest, frozenset(same.nest.reduced)
+def _moving_names(same: Same[Nest]) -> frozenset[str]:
+    nest, reduced = same.value, frozenset(same.value.reduced)
     return reduced | {n for n, value in nest.axis_values.items() if symbols(value) & reduced}
 
 
 def passes(nest: Nest, whole: bool) -> tuple[Pass, ...]:
     """The walks in order. `whole`: threads keep their part of a row between walks."""
-    return _passes(_Same(nest), whole)
+    return _passes(Same(nest), whole)
 
 
 @lru_cache(maxsize=16)
-def _passes(same: _Same, whole: bool) -> tuple[Pass, ...]:
-    nest = same.nest
+def _passes(same: Same[Nest], whole: bool) -> tuple[Pass, ...]:
+    nest = same.value
     moving = moving_names(nest)
     found = reductions_of(s.value for s in nest.stores)
     work: list[tuple[int, int, tuple[Reduce, ...], tuple[Store, ...]]] = []

@@ -1,15 +1,22 @@
-"""`plan_reduce`: a nest with reductions and a schedule with `Rows` become one `Plan`."""
+"""`plan_reduce`: a nest with reductions and a complete schedule become one `Plan`."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from tilegen.algebra import Expr, ceil_div, expr, minimum, sym
 from tilegen.core.nest.affine import Run, step_along
 from tilegen.core.nest.build import reads_of
 from tilegen.core.nest.combine import ARGUMENTS, accumulator_type
 from tilegen.core.nest.model import Access, Nest
-from tilegen.core.plan.conditions import aligned_access, index_conditions, multiple
+from tilegen.core.plan.conditions import (
+    Followed,
+    aligned_access,
+    index_conditions,
+    multiple,
+    require_along,
+)
 from tilegen.core.plan.model import (
     PARTS,
     ROWS,
@@ -22,13 +29,11 @@ from tilegen.core.plan.model import (
     Sweep,
     TileAxis,
 )
-from tilegen.core.plan.problems import not_along
-from tilegen.core.schedule.model import Rows, Schedule
+from tilegen.core.schedule.model import Schedule
 from tilegen.dtypes import I64, U32, DType, Struct
-from tilegen.families.rows.axes import fast_axis, row_count, row_length
+from tilegen.families.rows.axes import Rows, fast_axis, row_count, row_length, rows_of
 from tilegen.families.rows.passes import Pass, passes, point_stores
 from tilegen.families.rows.phases import Combine, PointStores, Walk
-from tilegen.lang.diagnostics import SpecError
 from tilegen.lang.spec import Reduce
 from tilegen.target import Target
 
@@ -38,8 +43,7 @@ _OVERRUN = 2**25
 
 def plan_reduce(nest: Nest, schedule: Schedule, target: Target, name: str) -> Plan:
     """Lower one schedule of a nest with reductions."""
-    rows = schedule.rows
-    assert rows is not None
+    rows = rows_of(nest, schedule)
     runs = tuple(_run(nest, rows, schedule.item_width, row) for row in range(len(nest.rows)))
     steps = passes(nest, rows.whole)
     phases: list[Phase] = []
@@ -59,7 +63,7 @@ def plan_reduce(nest: Nest, schedule: Schedule, target: Target, name: str) -> Pl
         if _written_while_read(nest, phases[-1], accesses):
             phases.append(Barrier())
         phases.append(PointStores(once, _lanes(runs[0] if rows.across else None), widths))
-    require_along(nest, schedule, phases)
+    require_along(nest, schedule, _followed(nest, phases), fast_axis(nest, rows.across))
     parts = parts_of(nest, rows, schedule.item_width)
     total, block = row_count(nest), rows.beside * (schedule.item_width if rows.across else 1)
     blocks = ceil_div(total, block)
@@ -74,15 +78,30 @@ def plan_reduce(nest: Nest, schedule: Schedule, target: Target, name: str) -> Pl
         schedule=schedule,
         target=target,
         tiles=tuple(tiles),
-        raster=(),
-        group=1,
         threads=rows.threads,
-        buffers=(),
         phases=tuple(phases),
         conditions=_conditions(nest, schedule, rows, phases),
         fits_i32=_fits_i32(nest),
         scratch=_scratch(nest, phases, parts, total, blocks) if parts is not None else (),
     )
+
+
+def plans_of_rows(
+    nest: Nest, schedule: Schedule, target: Target, name: str, plain: str, last: bool
+) -> Iterator[Plan]:
+    """The kernel of one schedule and, where it is the `last` to be chosen from and has conditions, the same teams one
+    element at a time, called `plain`, for rows of any length."""
+    plan = plan_reduce(nest, schedule, target, name)
+    yield plan
+    if last and plan.conditions:
+        single = replace(schedule, vector=1, vector_of=(), keep=None, cluster=())
+        yield plan_reduce(nest, single, target, plain)
+
+
+def label_of_rows(nest: Nest, schedule: Schedule) -> str:
+    """What tells the kernel of one schedule from others for the same rows."""
+    rows = rows_of(nest, schedule)
+    return f"upto{rows.chunk(schedule.item_width)}" if rows.whole else "long"
 
 
 def _written_while_read(nest: Nest, last: Phase, written: Sequence[Access]) -> bool:
@@ -106,44 +125,15 @@ def _divides(total: Expr, block: int) -> bool:
     return block == 1 or (total.constant is not None and total.constant % block == 0)
 
 
-def require_along(nest: Nest, schedule: Schedule, phases: list[Phase]) -> None:
-    """Every tensor that a user wants in vectors lies along the run; one that is not named may be one element for all
-    of it. Raises TG0607."""
-    if not schedule.writes("vector"):
-        return
-    moving: set[str] = set()
-    still: list[Access] = []
+def _followed(nest: Nest, phases: Sequence[Phase]) -> Iterator[Followed]:
     for phase in phases:
-        if not isinstance(phase, Walk | PointStores):
-            continue
-        run = phase.sweep.run
-        accesses = [s.access for s in (phase.step.stores if isinstance(phase, Walk) else phase.stores)]
-        accesses += [nest.loads[r] for r in phase.step.reads] if isinstance(phase, Walk) else []
-        wide = [a for a in accesses if schedule.width_of(nest.pointer(a.pointer).tensor) > 1]
-        if run is None:
-            still += wide
-            continue
-        steps = {a: None if a.checked else step_along(nest, a, run) for a in wide}
-        _refuse(nest, schedule, [a for a, s in steps.items() if s is None], wide, run.fast)
-        moving |= {nest.pointer(a.pointer).tensor for a, s in steps.items() if s is not None and s.step}
-        still += [a for a, s in steps.items() if s is not None and not s.step]
-    named = [a for a in still if schedule.names_width(nest.pointer(a.pointer).tensor)]
-    wrong = [a for a in named if nest.pointer(a.pointer).tensor not in moving]
-    rows = schedule.rows
-    _refuse(nest, schedule, wrong, wrong, fast_axis(nest, rows is not None and rows.across))
-
-
-def _refuse(
-    nest: Nest, schedule: Schedule, wrong: Sequence[Access], wide: Sequence[Access], axis: str | None
-) -> None:
-    """Raise TG0607 for the first of the accesses `wrong`, if there is one; the other ones of `wide` are right."""
-    if not wrong:
-        return
-    refused = {nest.pointer(a.pointer).tensor for a in wrong}
-    others = dict.fromkeys(nest.pointer(a.pointer).tensor for a in wide)
-    kept = [t for t in others if t not in refused]
-    walker = "threads walk"
-    raise SpecError([not_along(nest, wrong[0], axis, schedule, False, kept, walker)])
+        if isinstance(phase, Walk | PointStores):
+            run = phase.sweep.run
+            accesses = [s.access for s in (phase.step.stores if isinstance(phase, Walk) else phase.stores)]
+            accesses += [nest.loads[r] for r in phase.step.reads] if isinstance(phase, Walk) else []
+            for access in accesses:
+                step = step_along(nest, access, run) if run is not None and not access.checked else None
+                yield access, None if run is None else run.fast, step
 
 
 def _run(nest: Nest, rows: Rows, width: int, row: int) -> Run | None:

@@ -8,21 +8,20 @@ long are cut among blocks at launch, by the same tile.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 
-from tilegen.algebra import ONE, Expr, evaluate, symbols
-from tilegen.core.nest.affine import Run, coefficient, memory_order, step_along
+from tilegen.algebra import ONE
+from tilegen.core.nest.affine import Step, coefficient, memory_order, neighbours
 from tilegen.core.nest.model import Access, Nest
-from tilegen.core.schedule.model import Schedule
+from tilegen.core.schedule.known_sizes import Choosing, widest
+from tilegen.core.schedule.model import Counts, Schedule
 from tilegen.core.schedule.problems import MOST_POINTS, too_much_of_a_row, wider_than_an_instruction
-from tilegen.core.schedule.written import read_directives
 from tilegen.dtypes import Struct
 from tilegen.families.rows.output_rows import SECTOR_BYTES
 from tilegen.families.scan.costs import bytes_across, words_held
 from tilegen.families.scan.nest import fast_axis, memory_address
 from tilegen.families.scan.problems import (
-    not_for_scans,
     rows_unlike_threads,
     several_row_axes,
     threads_of_a_row,
@@ -30,15 +29,7 @@ from tilegen.families.scan.problems import (
     totals_too_large,
     whole_warps,
 )
-from tilegen.lang.diagnostics import Diagnostic, SpecError
-from tilegen.lang.spec import (
-    Bounds,
-    BoundsDirective,
-    RasterDirective,
-    ScheduleSpec,
-    StageDirective,
-    UnrollDirective,
-)
+from tilegen.lang.diagnostics import SpecError
 from tilegen.target import Target
 
 _WARP = 32
@@ -64,26 +55,15 @@ _SEGMENT = 128
 _LEAST_COLUMNS = 8
 
 
-def auto_scan(nest: Nest, target: Target, sizes: Mapping[str, int] | None = None) -> Schedule:
+def auto_scan(nest: Nest, target: Target, sizes: Mapping[str, int] | None = None) -> tuple[Schedule, ...]:
     """The schedule of tilegen's own choice; `sizes`: those known fit it to short rows and few columns."""
-    return _Chooser(nest, target, dict(sizes or {})).schedule()
+    return (_Chooser(nest, target, dict(sizes or {})).schedule(),)
 
 
-@dataclass(frozen=True, slots=True)
-class _Chooser:
-    nest: Nest
-    target: Target
-    sizes: Mapping[str, int]
-
+class _Chooser(Choosing):
     @property
     def axis(self) -> str:
         return self.nest.reduced[0]
-
-    def known(self, value: Expr) -> int | None:
-        return int(evaluate(value, self.sizes)) if symbols(value) <= self.sizes.keys() else None
-
-    def extent(self, axis: str) -> int | None:
-        return self.known(self.nest.axis(axis).extent)
 
     def others(self, *axes: str) -> int | None:
         """Points of all axes but these, if known."""
@@ -100,7 +80,7 @@ class _Chooser:
 
     def _along(self) -> Schedule:
         follow = _following(self.nest, self.axis)
-        size = max((_size(self.nest, a) for a in follow or _accesses(self.nest)), default=4)
+        size = max((self.size(a) for a in follow or self.nest.accesses()), default=4)
         width = self._width(follow, self.axis, _VECTOR_BYTES // min(_VECTOR_BYTES, size))
         most = _MOST_ITEMS if width > 1 and size > 1 else _MOST_SINGLE_ITEMS
         steps = max(1, min(_BYTES_PER_THREAD // (width * size), most // width))
@@ -120,7 +100,7 @@ class _Chooser:
         tile, threads = [(self.axis, along * steps * width)], [(self.axis, along)]
         if beside > 1 and row is not None:
             tile, threads = [(row, beside), *tile], [(row, beside), *threads]
-        return Schedule("auto", tile=tuple(tile), threads=tuple(threads), vector=width)
+        return self._made(tile, threads, self.axis, width)
 
     def _shared(self, width: int, length: int) -> Schedule | None:
         """For rows that blocks share, if those have tiles enough for all blocks of the device."""
@@ -132,12 +112,12 @@ class _Chooser:
         places = resident * (self.target.sm_count or _MULTIPROCESSORS)
         if rows * (length // tile) < _TILES_PER_PLACE * places:
             return None
-        tiles, threads = ((self.axis, tile),), ((self.axis, _MOST_THREADS),)
-        return Schedule("auto", tile=tiles, threads=threads, vector=width, min_blocks=resident)
+        made = self._made([(self.axis, tile)], [(self.axis, _MOST_THREADS)], self.axis, width)
+        return replace(made, min_blocks=resident)
 
     def _across(self, fast: str, columns: int | None) -> Schedule:
         follow = _following(self.nest, fast)
-        size = max(_size(self.nest, a) for a in follow or _accesses(self.nest))
+        size = max(self.size(a) for a in follow or self.nest.accesses())
         width = max(1, 4 // size)
         enough = 2 * (self.target.sm_count or 1)
         others = self.others(self.axis, fast)
@@ -152,25 +132,33 @@ class _Chooser:
             along = min(along, _power(-(-length // steps)))
         while bytes_across(self.nest, along, _WARP * width) > self.target.shared_bytes_default:
             width, along = (width // 2, along) if width > 1 else (1, along // 2)
-        threads = ((self.axis, along), (fast, _WARP))
+        tile, threads = (
+            [(self.axis, along * steps), (fast, _WARP * width)],
+            [(self.axis, along), (fast, _WARP)],
+        )
+        return self._made(tile, threads, fast, width)
+
+    def _made(
+        self, tile: Iterable[tuple[str, int]], threads: Iterable[tuple[str, int]], fast: str, width: int
+    ) -> Schedule:
+        """`width`: neighbours along `fast`, for the tensors that have them."""
+        moving = (a for a in self.nest.accesses() if follows(self.nest, a, fast, width))
         return Schedule(
-            "auto", tile=((self.axis, along * steps), (fast, _WARP * width)), threads=threads, vector=width
+            "auto",
+            tile=in_order(self.nest, tile),
+            threads=in_order(self.nest, threads),
+            vector_of=tuple((t, width) for t in self.tensors_of(moving)) if width > 1 else (),
         )
 
     def _width(self, follow: Iterable[Access], axis: str, width: int) -> int:
         """The widest vector up to `width` that all accesses along `axis` can have, by what is known."""
         accesses = list(follow)
-        while width > 1 and not all(self._fits(a, axis, width) for a in accesses):
-            width //= 2
-        return width if accesses else 1
 
-    def _fits(self, access: Access, axis: str, width: int) -> bool:
-        step = step_along(
-            self.nest, access, Run(((axis, width),), width), memory_address(access, axis, width)
-        )
-        if step is None or step.step != 1:
-            return False
-        return all(v is None or v % width == 0 for v in map(self.known, step.divisible))
+        def fits(width: int) -> bool:
+            steps = [_neighbours(self.nest, a, axis, width) for a in accesses]
+            return all(s is not None and self.divides(width, s.divisible) for s in steps)
+
+        return widest(width, fits) if accesses else 1
 
 
 def _team(length: int, width: int, most: int, size: int) -> tuple[int, int]:
@@ -207,33 +195,24 @@ def _power(number: int) -> int:
     return 1 << max(0, number - 1).bit_length()
 
 
-def _size(nest: Nest, access: Access) -> int:
-    return nest.pointer(access.pointer).dtype.size
-
-
-def _accesses(nest: Nest) -> tuple[Access, ...]:
-    return (*(s.access for s in nest.stores), *nest.load_accesses())
-
-
 def _following(nest: Nest, axis: str) -> list[Access]:
     """Accesses whose neighbours along `axis` lie side by side, in either order."""
     return [
         a
-        for a in _accesses(nest)
+        for a in nest.accesses()
         if not a.checked
         and not isinstance(nest.pointer(a.pointer).dtype, Struct)
         and coefficient(a, axis) in (ONE, -ONE)
     ]
 
 
+def _neighbours(nest: Nest, access: Access, axis: str, width: int) -> Step | None:
+    return neighbours(nest, access, axis, width, memory_address(access, axis, width))
+
+
 def follows(nest: Nest, access: Access, axis: str, width: int) -> bool:
     """Whether `width` neighbours along `axis` can be one access of memory."""
-    if access.checked or isinstance(nest.pointer(access.pointer).dtype, Struct):
-        return False
-    if axis not in memory_order(nest, access):
-        return False
-    step = step_along(nest, access, Run(((axis, width),), width), memory_address(access, axis, width))
-    return step is not None and step.step == 1
+    return _neighbours(nest, access, axis, width) is not None
 
 
 def parallel_row(nest: Nest) -> str | None:
@@ -243,34 +222,21 @@ def parallel_row(nest: Nest) -> str | None:
     return next(iter(order), names[-1] if names else None)
 
 
+def in_order(nest: Nest, counts: Iterable[tuple[str, int]]) -> Counts:
+    """By the order of the nest's axes."""
+    order = [a.name for a in nest.axes]
+    return tuple(sorted(counts, key=lambda c: order.index(c[0])))
+
+
 # What was written
 
 
-def complete_scan(nest: Nest, written: ScheduleSpec, target: Target) -> Schedule:
-    """The schedule `written` (single values only) with what it leaves open filled in from `auto`.
+def complete_scan(nest: Nest, schedule: Schedule, target: Target) -> tuple[Schedule, ...]:
+    """The schedule with `tile` and `threads` for the scanned axis and at most one other, as `auto` has what is open.
 
-    Raises SpecError: TG0602, TG0603, TG0605, TG0631, TG0632, each at its directive's span.
+    Raises SpecError: TG0602, TG0605, TG0610, TG0615, TG0632, each at its directive's span.
     """
-    as_written = read_directives(written)
-    found: list[Diagnostic] = []
-    for directive in written.directives:
-        match directive:
-            case StageDirective() | RasterDirective() | UnrollDirective():
-                found.append(not_for_scans(directive))
-            case BoundsDirective() if directive.modes[0] is not Bounds.GUARD:
-                found.append(not_for_scans(directive))
-            case _:
-                pass
-    found += as_written.over_limits(target)
-    if found:
-        raise SpecError(found)
-    schedule = replace(as_written.schedule(), tile=as_written.tile, threads=as_written.threads)
-    item = schedule.item_width
-    return _completed(nest, schedule, item, auto_scan(nest, target), target)
-
-
-def _completed(nest: Nest, schedule: Schedule, item: int, auto: Schedule, target: Target) -> Schedule:
-    """`tile` and `threads` for the scanned axis and at most one other. `item`: neighbours of a thread."""
+    item, (auto,) = schedule.item_width, auto_scan(nest, target)
     axis = nest.reduced[0]
     tile, threads = dict(schedule.tile), dict(schedule.threads)
     named = [
@@ -280,7 +246,7 @@ def _completed(nest: Nest, schedule: Schedule, item: int, auto: Schedule, target
         raise SpecError([several_row_axes(schedule, axis, named)])
     fast = fast_axis(nest)
     across = fast if fast != axis and (fast in named or not (named or tile or threads)) else None
-    for access in _accesses(nest):
+    for access in nest.accesses():
         pointer = nest.pointer(access.pointer)
         if isinstance(pointer.dtype, Struct):
             continue
@@ -324,12 +290,7 @@ def _completed(nest: Nest, schedule: Schedule, item: int, auto: Schedule, target
         shared = bytes_across(nest, threads[axis], wanted[across])
         if shared > target.shared_bytes_default:
             raise SpecError([totals_too_large(schedule, axis, shared, target)])
-    order = [a.name for a in nest.axes]
-    return replace(
-        schedule,
-        tile=tuple(sorted(wanted.items(), key=lambda t: order.index(t[0]))),
-        threads=tuple(sorted(threads.items(), key=lambda t: order.index(t[0]))),
-    )
+    return (replace(schedule, tile=in_order(nest, wanted.items()), threads=in_order(nest, threads.items())),)
 
 
 def _default_along(tile: int | None, item: int, beside: int) -> int:

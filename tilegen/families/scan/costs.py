@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from tilegen.core.nest.combine import ARGUMENTS, accumulator_bytes
 from tilegen.core.nest.model import Nest
 from tilegen.core.nest.reductions import reductions_of
-from tilegen.lang.spec import Read, Reduce, Value, children
+from tilegen.core.nest.values import reads_outside
+from tilegen.lang.spec import Reduce
 
 
 def words_held(nest: Nest, width: int) -> int:
@@ -17,7 +16,7 @@ def words_held(nest: Nest, width: int) -> int:
     # An inclusive and an exclusive scan of the same terms have them once.
     scans = {(r.op, r.body): r for r in reductions_of(values)}.values()
     totals = sum(_words(_total_bytes(r)) for r in scans)
-    reads = dict.fromkeys(r for v in values for r in _reads_outside(v))
+    reads = dict.fromkeys(r for v in values for r in reads_outside(v))
     return (totals + sum(_words(r.dtype.size) for r in reads)) * width + totals
 
 
@@ -30,15 +29,6 @@ def _total_bytes(scan: Reduce) -> int:
 
 def _words(size: int) -> int:
     return -(-size // 4)
-
-
-def _reads_outside(value: Value) -> Iterator[Read]:
-    """The reads of a value that are in none of its scans."""
-    if isinstance(value, Read):
-        yield value
-    if not isinstance(value, Reduce):
-        for child in children(value):
-            yield from _reads_outside(child)
 
 
 def bytes_across(nest: Nest, along: int, columns: int) -> int:

@@ -1,63 +1,90 @@
-"""Names of a kernel with scans: who a thread is, where its points are, what totals are called; and its loops."""
+"""Variables of a kernel with scans: who a thread is, where its points are, what totals are called; and its loops."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from tilegen.algebra import Expr, substitute, sym
 from tilegen.core.nest.combine import accumulator_type
 from tilegen.core.nest.model import Access
 from tilegen.core.plan.model import Compute, Sweep
-from tilegen.cuda.functions import nan_helper
-from tilegen.cuda.operators import accumulator_ctype, identity_text, operator_name
-from tilegen.cuda.scope import KernelScope, kept
-from tilegen.cuda.view import SharedView
+from tilegen.cuda.functions import extreme
+from tilegen.cuda.item import ItemBody
+from tilegen.cuda.operators import accumulator_ctype, combined, identity_value, operator, operator_entries
+from tilegen.cuda.scope import KernelScope
+from tilegen.cuda.tree import (
+    INDEX,
+    UNSIGNED,
+    Binary,
+    Block,
+    Call,
+    CType,
+    Declare,
+    Expression,
+    For,
+    If,
+    Infix,
+    Scope,
+    SharedArray,
+    Templated,
+    Variable,
+    add,
+    all_of,
+    at,
+    binary,
+    less,
+    number,
+    optional,
+)
 from tilegen.families.scan.phase import Carrier, Carry, Scan
-from tilegen.families.tiles.compute import ItemBody
 from tilegen.lang.spec import Read, Reduction, Value
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Total:
     """The variables of one carrier. Per item: `term` of a point, `lanes` what the lanes and steps before it have in the
     warp. Per tile: `mine` what a warp (across: a thread) has so far, `prefix` everything before it, `carry` everything
-    before the tile. At a point: `running` its total, `before` the one without its term."""
+    before the tile, `tile` the tile's own. At a point: `running` its total, `before` the one without its term."""
 
     carrier: Carrier
-    ctype: str
-    helpers: set[str] = field(compare=False)
-    identity: str
-    term: str
-    lanes: str
-    mine: str
-    prefix: str
-    carry: str
-    running: str
-    before: str
-    step: str
-    shared: str
-    tile: str
-    ahead: str
+    ctype: CType
+    identity: Expression
+    term: Variable
+    lanes: Variable
+    mine: Variable
+    prefix: Variable
+    carry: Variable
+    running: Variable
+    before: Variable
+    step: Variable
+    shared: Variable
+    tile: Variable
+    ahead: Variable
 
     @property
-    def operator(self) -> str:
+    def operator(self) -> Templated:
         """The function object that combines two totals."""
-        return operator_name(self.carrier.node, self.helpers)
+        return operator(self.carrier.node)
 
-    def combined(self, a: str, b: str) -> str:
+    @property
+    def entries(self) -> tuple[str, ...]:
+        """Entries of the library for combining totals."""
+        indexed = ("from_lane_indexed", "from_below_indexed") if isinstance(self.ctype, Templated) else ()
+        return (*operator_entries(self.carrier.node), *indexed)
+
+    def combined(self, a: Expression, b: Expression) -> Expression:
         """`a` before `b`."""
         match self.carrier.op:
             case Reduction.SUM:
-                return f"{a} + {b}"
+                return Binary(Infix.ADD, a, b)
             case Reduction.PROD:
-                return f"{a} * {b}"
+                return Binary(Infix.MULTIPLY, a, b)
             case Reduction.MAX | Reduction.MIN:
                 name = f"{self.carrier.op.value}imum"
-                self.helpers.add(nan_helper(name, accumulator_type(self.carrier.node)))
-                return f"{name}({a}, {b})"
+                return Call(extreme(name, accumulator_type(self.carrier.node)), (a, b))
             case _:
                 # Not `||` and `&&`: those would leave out shuffles of the right-hand side.
-                return f"{self.operator}::of({a}, {b})"
+                return combined(self.carrier.node, a, b)
 
 
 class ScanScope:
@@ -65,81 +92,75 @@ class ScanScope:
 
     def __init__(self, scope: KernelScope, phase: Scan) -> None:
         self.scope, self.phase, self.spread = scope, phase, phase.spread
-        names = scope.names
-        self.thread = scope.symbol("@tid")
-        # Reserved words are never given to a user's name.
-        names.give("@lane_number", "lane")
-        names.give("@step_number", "step")
-        self.lane, self.step = "lane", "step"
-        self.part = names.user("@part", "warp" if self.spread.across is None else "part")
-        self.side = names.user("@side", "side")
-        self.half = names.user("@half", "parity")
-        self.group = names.user("@group", "w")
-        self.axis = names.user(self.spread.axis)
-        self.start = names.user(f"@start_{self.spread.axis}", f"{self.axis}0")
+        variable = scope.variable
+        self.thread, self.l = scope.thread, scope.lane
+        self.lane, self.step = variable("@lane_number", "lane"), variable("@step_number", "step")
+        self.part = variable("@part", "warp" if self.spread.across is None else "part")
+        self.side, self.half = variable("@side", "side"), variable("@half", "parity")
+        self.group = variable("@group", "w")
+        self.axis = scope.axis(self.spread.axis)
+        self.start = variable(f"@start_{self.spread.axis}", f"{self.spread.axis}0", INDEX)
         self.tile = scope.tile_constant(self.spread.axis)
         self.extent = scope.nest.axis(self.spread.axis).extent
-        self.l = scope.symbol("@lane")
-        self.block, self.row = names.user("@block", "block"), names.user("@row_number", "row")
-        self.number, self.places = names.user("@tile_number", "tile"), names.user("@places", "places")
+        self.block = variable("@block", "block", UNSIGNED)
+        self.row = variable("@row_number", "row", UNSIGNED)
+        self.number = variable("@tile_number", "tile")
+        self.places = variable("@places", "places", UNSIGNED)
         self.totals = tuple(self._total(c) for c in phase.carriers)
-        self.loaded: dict[Read, str] = {}
-        self.shared: list[SharedView] = []
+        self.loaded: dict[Read, Expression] = {}
+        self.shared: list[SharedArray] = []
 
     def _total(self, carrier: Carrier) -> Total:
-        helpers, types, user = self.scope.file.helpers, self.scope.file.types, self.scope.names.user
+        spread = self.spread
+        ctype = accumulator_ctype(carrier.node, self.scope.types)
+        steps = (number(spread.steps),) if spread.steps > 1 else ()
+        lanes = (number(spread.width),) if spread.width > 1 else ()
+        columns = lanes if spread.across is not None else ()
 
-        def name(kind: str) -> str:
-            return user(f"@{carrier.name}_{kind}", f"{carrier.name}_{kind}")
+        def named(kind: str, *shape: Expression) -> Variable:
+            return Variable(f"{carrier.name}_{kind}", ctype, shape)
 
-        ctype = accumulator_ctype(carrier.node, types, helpers)
-        if ctype.startswith("Indexed"):
-            helpers |= {"from_lane_indexed", "from_below_indexed"}
+        count = spread.warps * (spread.beside if spread.across is None else 1)
+        halves = () if self.look_back else (number(2),)
+        beside = (number(spread.beside),) if spread.across is not None else ()
         return Total(
             carrier=carrier,
             ctype=ctype,
-            helpers=helpers,
-            identity=identity_text(carrier.node, types, helpers),
-            term=name("term"),
-            lanes=name("lanes"),
-            mine=name("warp") if self.spread.across is None else name("thread"),
-            prefix=name("prefix"),
-            carry=name("carry"),
-            running=name("running"),
-            before=name("before"),
-            step=name("step"),
-            shared=name("warps" if self.spread.across is None else "parts"),
-            tile=name("tile"),
-            ahead=name("ahead"),
+            identity=identity_value(carrier.node, self.scope.types),
+            term=named("term", *steps, *lanes),
+            lanes=named("lanes", *steps),
+            mine=named("warp" if spread.across is None else "thread", *columns),
+            prefix=named("prefix", *columns),
+            carry=named("carry", *columns),
+            running=named("running", *columns),
+            before=named("before"),
+            step=named("step"),
+            shared=named(
+                "warps" if spread.across is None else "parts", *halves, number(count), *columns, *beside
+            ),
+            tile=named("tile", *columns),
+            ahead=named("ahead", *columns, *beside),
         )
-
-    def count(self, axis: str) -> str:
-        """The number of tiles along an axis."""
-        return self.scope.names.user(f"@tiles_{axis}", f"tiles_{self.scope.names.user(axis)}")
 
     # Which variables are arrays
 
     @property
-    def at_step(self) -> str:
-        return f"[{self.step}]" if self.spread.steps > 1 else ""
+    def per_column(self) -> bool:
+        """Whether the neighbours of an item are columns with totals of their own."""
+        return self.spread.across is not None and self.spread.width > 1
 
-    @property
-    def at_lane(self) -> str:
-        return f"[{self.l}]" if self.spread.width > 1 else ""
+    def at_step(self, variable: Variable) -> Expression:
+        return at(variable, self.step) if self.spread.steps > 1 else variable
 
-    @property
-    def at_column(self) -> str:
-        """Per neighbour of an item, where those are columns with totals of their own."""
-        return self.at_lane if self.spread.across is not None else ""
+    def at_lane(self, place: Expression) -> Expression:
+        return at(place, self.l) if self.spread.width > 1 else place
 
-    def per_step(self) -> str:
-        return f"[{self.spread.steps}]" if self.spread.steps > 1 else ""
+    def at_column(self, place: Expression) -> Expression:
+        """Of the column of a neighbour."""
+        return at(place, self.l) if self.per_column else place
 
-    def per_lane(self) -> str:
-        return f"[{self.spread.width}]" if self.spread.width > 1 else ""
-
-    def per_column(self) -> str:
-        return self.per_lane() if self.spread.across is not None else ""
+    def term(self, total: Total) -> Expression:
+        return self.at_lane(self.at_step(total.term))
 
     @property
     def look_back(self) -> bool:
@@ -147,19 +168,17 @@ class ScanScope:
 
     # Loops
 
-    def steps(self, lines: list[str]) -> list[str]:
-        if self.spread.steps == 1:
-            return ["{", *("    " + x for x in lines), "}"]
-        return _loop(self.step, self.spread.steps, lines)
+    def steps(self, body: Block) -> Block:
+        return (Scope(body),) if self.spread.steps == 1 else _loop(self.step, self.spread.steps, body)
 
-    def lanes(self, lines: list[str]) -> list[str]:
-        return _loop(self.l, self.spread.width, lines)
+    def lanes(self, body: Block) -> Block:
+        return _loop(self.l, self.spread.width, body)
 
-    def columns(self, lines: list[str]) -> list[str]:
-        return _loop(self.l, self.spread.width if self.spread.across is not None else 1, lines)
+    def columns(self, body: Block) -> Block:
+        return _loop(self.l, self.spread.width if self.spread.across is not None else 1, body)
 
-    def groups(self, lines: list[str]) -> list[str]:
-        return _loop(self.group, self.spread.warps, lines)
+    def groups(self, body: Block) -> Block:
+        return _loop(self.group, self.spread.warps, body)
 
     # Places
 
@@ -173,42 +192,48 @@ class ScanScope:
         """To a neighbour of an item."""
         return {self.fast: sym(f"@at_{self.fast}")} if self.spread.width > 1 else {}
 
-    def coordinate(self) -> str:
+    def coordinate(self) -> Declare:
         """The scanned coordinate of an item, in the loop over steps."""
         alias = self.scope.alias
         part = alias(self.part) if self.spread.warps > 1 else Expr(())
         lane = alias(self.lane) if self.spread.lanes > 1 else Expr(())
         step = alias(self.step) if self.spread.steps > 1 else Expr(())
         inside = self.spread.position(part, lane, step)
-        text = f"{self.start} + {self.scope.index(inside, 1)}" if inside.terms else self.start
-        return f"const index_t {self.axis} = {text};"
+        return optional(self.axis, add(self.start, self.scope.index(inside)))
 
-    def neighbour(self) -> list[str]:
+    def neighbour(self) -> Block:
         """The coordinate of a neighbour, in the loop over lanes."""
         if self.spread.width == 1:
-            return []
-        at = self.scope.symbol(f"@at_{self.fast}")
-        return [f"const index_t {at} = {self.scope.names.user(self.fast)} + {self.l};"]
+            return ()
+        place = self.scope.plan_variable(f"@at_{self.fast}")
+        return (optional(place, add(self.scope.axis(self.fast), self.l)),)
 
-    def within(self, first: Expr, limit: Expr, whole: bool = False) -> str:
-        """The condition that a neighbour (`whole`: all of the item) is one of the points `first <= … < limit`."""
-        spread, index, width, found = self.spread, self.scope.index, self.spread.width, list[str]()
+    def within(self, first: Expr, limit: Expr, whole: bool = False) -> Expression | None:
+        """The condition that a neighbour (`whole`: all of the item) is one of the points `first <= … < limit`; None
+        where it always is."""
+        spread, index, width = self.spread, self.scope.index, self.spread.width
         along = spread.across is None
         # Where items are whole or nothing, one comparison serves all neighbours.
         moved = width > 1 and not whole and self.ends(first, limit)
-        near = self.scope.symbol(f"@at_{self.fast}") if moved else self.scope.names.user(self.fast)
+        near = self.scope.plan_variable(f"@at_{self.fast}") if moved else self.scope.axis(self.fast)
         several = whole and self.ends(first, limit)
         j = near if along else self.axis
+        found: list[Expression] = []
+
+        def ends_before(place: Expression, end: Expr, item: bool) -> Expression:
+            if item:
+                return Binary(Infix.LESS_EQUAL, add(place, width), index(end))
+            return less(place, index(end))
+
         if first.terms:
-            found.append(f"{j} >= {index(first, 1)}")
+            found.append(binary(Infix.GREATER_EQUAL, j, index(first)))
         if limit != self.extent or spread.axis in self.phase.guards:
-            found.append(f"{j} + {width} <= {index(limit)}" if along and several else f"{j} < {index(limit)}")
+            found.append(ends_before(j, limit, along and several))
         if not along and self.fast in self.phase.guards:
-            extent = index(self.scope.nest.axis(self.fast).extent)
-            found.append(f"{near} + {width} <= {extent}" if several else f"{near} < {extent}")
+            found.append(ends_before(near, self.scope.nest.axis(self.fast).extent, several))
         if self.phase.row is not None and self.phase.row in self.phase.guards:
             found.append(self.scope.guard(self.phase.row))
-        return " && ".join(found)
+        return all_of(found)
 
     def ends(self, first: Expr, limit: Expr) -> bool:
         """Whether the points may end, or start, inside an item."""
@@ -219,8 +244,8 @@ class ScanScope:
 
     # Values
 
-    def item(self, known: dict[Value, str]) -> ItemBody:
-        """Prints values at a point; what was loaded is in registers."""
+    def item(self, known: dict[Value, Expression]) -> ItemBody:
+        """Builds values at a point; what was loaded is in registers."""
         sweep = Sweep(digits=(), loops=(), coordinates=(), limits=())
         body = ItemBody(self.scope, Compute(sweep, self.phase.stores, (), (), (), ()), known)
         body.hoisted.update(self.loaded)
@@ -230,39 +255,17 @@ class ScanScope:
         """The address of a neighbour."""
         return substitute(access.address, self.shift)
 
+    # Definitions
 
-def _loop(variable: str, trip: int, lines: list[str]) -> list[str]:
-    if trip == 1:
-        return lines
-    return [
-        "#pragma unroll",
-        f"for (int {variable} = 0; {variable} < {trip}; ++{variable}) {{",
-        *("    " + x for x in lines),
-        "}",
-    ]
+    def start_of(self, variable: Variable, value: Expression) -> Declare:
+        """A total that starts as `value`; arrays are filled afterwards."""
+        return Declare(variable, None if self.per_column else value)
 
 
-def guarded(condition: str, lines: list[str]) -> list[str]:
-    """`lines` under a condition, if there is one."""
-    if not condition:
-        return lines
-    return [f"if ({condition}) {{", *("    " + x for x in lines), "}"]
+def _loop(variable: Variable, trip: int, body: Block) -> Block:
+    return body if trip == 1 else (For(variable, number(0), number(trip), body),)
 
 
-def start_of(names: ScanScope, total: Total) -> str:
-    """How a total is defined to be that of nothing; arrays are filled afterwards."""
-    return "" if names.per_column() else f" = {total.identity}"
-
-
-def used(definitions: list[str], lines: list[str]) -> list[str]:
-    """Those definitions that `lines` use, before them."""
-    pairs = [(d.split(" = ")[0].split()[-1], d) for d in definitions]
-    return [*(text for _, text in kept(pairs, "\n".join(lines))), *lines]
-
-
-def called(text: str) -> list[str]:
-    """A statement that calls; a long one has its arguments on a line of their own."""
-    if len(text) <= 110:
-        return [text]
-    head, _, rest = text.partition("(")
-    return [f"{head}(", f"    {rest}"]
+def guarded(condition: Expression | None, body: Block, otherwise: Block = ()) -> Block:
+    """`body` under a condition, if there is one."""
+    return body if condition is None else (If(condition, body, otherwise),)

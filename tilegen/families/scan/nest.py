@@ -13,14 +13,11 @@ from dataclasses import dataclass, replace
 from tilegen.algebra import NON_NEGATIVE, ONE, Expr, bounds, substitute, sym, symbols
 from tilegen.core.nest.affine import coefficient
 from tilegen.core.nest.build import (
-    compile_time,
+    closed_values,
     nest_over,
     not_yet,
-    require_computable,
-    require_memories,
     require_shared_space,
 )
-from tilegen.core.nest.lets import inline_lets
 from tilegen.core.nest.merge import drop_unit_axes, merge_axes, mirror_axis
 from tilegen.core.nest.model import Access, Nest
 from tilegen.core.nest.reductions import reductions_of
@@ -35,10 +32,7 @@ def scan_nest(kernel: Kernel, constants: Mapping[str, int] | None = None, keep: 
 
     Raises SpecError: TG0701 (no prefix and no suffix of a row), TG0702, TG0703, TG0704.
     """
-    values = compile_time(kernel, constants)
-    lets, closed = inline_lets(kernel)
-    require_memories(kernel)
-    require_computable(kernel, closed)
+    values, lets, closed = closed_values(kernel, constants)
     first = kernel.assigns[0]
     require_shared_space(kernel, first)
     unifier = _Unifier(kernel)

@@ -10,12 +10,14 @@ A tile is `tile` points of the scanned axis; a thread has `steps` items of `widt
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 
 from tilegen.algebra import ZERO, Expr
 from tilegen.core.nest.affine import Run
 from tilegen.core.nest.model import Access, Store
+from tilegen.core.nest.text import access_text, value_text
 from tilegen.core.plan.model import Phase
 from tilegen.dtypes import DType
 from tilegen.lang.spec import Read, Reduce, Reduction, Value
@@ -150,26 +152,27 @@ class Scan(Phase):
     def width_of(self, access: Access) -> int:
         return dict(self.widths).get(access, 1)
 
-    def describe(self) -> str:
-        """A stable text form."""
+    def lines(self) -> Iterator[str]:
         s = self.spread
         where = f"along {s.axis}" if s.across is None else f"down {s.axis}, lanes along {s.across}"
-        lines = [
-            f"scan {where}: {s.along} x {s.beside} threads, "
-            f"{s.steps} steps of {s.width}, tile {s.tile}, {self.carry.value}"
-        ]
+        yield f"scan {where}, {self.carry.value}"
+        yield f"    {s.along} threads a row, {s.beside} beside; {s.steps} steps of {s.width}, tile {s.tile}"
+        if self.row is not None:
+            yield f"    rows along {self.row}"
+        if self.guards:
+            yield f"    guarded along {', '.join(self.guards)}"
         for load in self.loads:
-            lines.append(f"  load {load.access.pointer}[{load.access.address}] by {load.width}")
+            yield f"    load {access_text(load.access)} by {load.width}, at {load.first}..{load.limit}"
         for c in self.carriers:
             kinds = [
                 w for w, node in (("inclusive", c.inclusive), ("exclusive", c.exclusive)) if node is not None
             ]
-            lines.append(
-                f"  carry {c.name}: {c.op.value} in {c.dtype} over {c.first}..{c.limit}, {' and '.join(kinds)}, "
-                f"level {c.level}"
-            )
+            yield f"    carry {c.name} in {c.dtype}: {c.op.value} of {value_text(c.term)}"
+            yield f"        at {c.first}..{c.limit}, {' and '.join(kinds)}, level {c.level}"
         for store in self.stores:
-            lines.append(
-                f"  store {store.access.pointer}[{store.access.address}] by {self.width_of(store.access)}"
-            )
-        return "\n".join(lines)
+            by = self.width_of(store.access)
+            yield f"    store to {access_text(store.access)} by {by}: {value_text(store.value)}"
+        if self.store_first != ZERO:
+            yield f"    stored from {self.store_first} on"
+        if self.tail:
+            yield "    the last item of a row may be a part"

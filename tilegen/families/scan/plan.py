@@ -1,19 +1,18 @@
-"""`plan_scan`: a nest with scans and a complete schedule become plans, for many rows and for few, vectors and not."""
+"""`plans_of_scan`: a nest with scans and a complete schedule become plans, for many rows and for few."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
 
-from tilegen.algebra import ONE, ZERO, Expr, ceil_div, expr, substitute
+from tilegen.algebra import ONE, ZERO, Expr, ceil_div, expr, product, substitute
 from tilegen.core.nest.affine import Run, coefficient, depends_on, step_along
 from tilegen.core.nest.combine import ARGUMENTS, accumulator_type
 from tilegen.core.nest.model import Access, Nest
-from tilegen.core.nest.reductions import reductions_of
+from tilegen.core.nest.reductions import level_of, reductions_of
 from tilegen.core.nest.values import unconditional
-from tilegen.core.plan.conditions import aligned, index_conditions
+from tilegen.core.plan.conditions import Followed, aligned, index_conditions, require_along
 from tilegen.core.plan.model import AtLeast, AtMost, Condition, Multiple, Plan, Scratch, TileAxis
-from tilegen.core.plan.problems import not_along
 from tilegen.core.schedule.model import Schedule
 from tilegen.core.schedule.problems import members_of_several_types
 from tilegen.dtypes import U32, U64, Struct
@@ -25,24 +24,23 @@ from tilegen.lang.spec import Read, Reduce
 from tilegen.target import Target
 
 
-def plan_scan(nest: Nest, schedule: Schedule, target: Target, name: str) -> tuple[Plan, ...]:
-    """Plans in order of preference; the last one has no conditions. Raises SpecError: TG0604, TG0607."""
+def plans_of_scan(
+    nest: Nest, schedule: Schedule, target: Target, name: str, plain: str, last: bool
+) -> Iterator[Plan]:
+    """Plans in order of preference: for few rows and for any, with vectors and without; the last one has no
+    conditions. Raises SpecError: TG0604, TG0607."""
     require_vectors(nest, schedule)
-    found: list[Plan] = []
     for scalar in (False, True):
         used = _single(schedule, nest) if scalar else schedule
         suffix = "_scalar" if scalar else ""
         walk = _plan(nest, used, target, name + suffix, Carry.WALK)
-        if scalar and not walk.conditions and found and not found[-1].conditions:
-            break
         few = _few_rows(nest, used, walk, target)
         if few is not None:
             long = _plan(nest, used, target, f"{name}_long{suffix}", Carry.LOOK_BACK)
-            found.append(replace(long, conditions=(*long.conditions, *few)))
-        found.append(walk)
+            yield replace(long, conditions=(*long.conditions, *few))
+        yield walk
         if not walk.conditions:
-            break
-    return tuple(found)
+            return
 
 
 def _single(schedule: Schedule, nest: Nest) -> Schedule:
@@ -55,31 +53,18 @@ def _single(schedule: Schedule, nest: Nest) -> Schedule:
 
 
 def require_vectors(nest: Nest, schedule: Schedule) -> None:
-    """Every width that is written must be possible for some sizes."""
-    if schedule.span("vector") is None:
-        return
+    """Every width that is written must be possible for some access and sizes."""
     fast = spread_of(nest, schedule).run.fast
-    accesses = dict.fromkeys((*(s.access for s in nest.stores), *nest.load_accesses()))
-    wide = [a for a in accesses if schedule.width_of(nest.pointer(a.pointer).tensor) > 1]
-    wrong = [a for a in wide if not _possible(nest, a, fast, schedule)]
-    if not wrong:
-        return
-    refused = {nest.pointer(a.pointer).tensor for a in wrong}
-    others = [t for t in dict.fromkeys(nest.pointer(a.pointer).tensor for a in wide) if t not in refused]
-    if isinstance(nest.pointer(wrong[0].pointer).dtype, Struct):
-        raise SpecError([members_of_several_types(nest, wrong[0], schedule, others)])
-    raise SpecError([not_along(nest, wrong[0], fast, schedule, stageable=False, others=others)])
-
-
-def _possible(nest: Nest, access: Access, fast: str, schedule: Schedule) -> bool:
-    """Whether neighbours along `fast` are side by side, or one element, for some sizes."""
-    if access.checked or isinstance(nest.pointer(access.pointer).dtype, Struct):
-        return False
-    width = schedule.width_of(nest.pointer(access.pointer).tensor)
-    return (
-        step_along(nest, access, Run(((fast, width),), width), memory_address(access, fast, width))
-        is not None
-    )
+    followed: list[Followed] = []
+    for access in nest.accesses():
+        pointer = nest.pointer(access.pointer)
+        width, struct = schedule.width_of(pointer.tensor), isinstance(pointer.dtype, Struct)
+        if width > 1 and struct and schedule.writes("vector"):
+            kept = [p.tensor for p in nest.pointers if not isinstance(p.dtype, Struct)]
+            raise SpecError([members_of_several_types(nest, access, schedule, kept)])
+        run, address = Run(((fast, width),), width), memory_address(access, fast, width)
+        followed.append((access, fast, None if access.checked else step_along(nest, access, run, address)))
+    require_along(nest, schedule, followed, fast)
 
 
 def spread_of(nest: Nest, schedule: Schedule) -> Spread:
@@ -145,9 +130,7 @@ def _plan(nest: Nest, schedule: Schedule, target: Target, name: str, carry: Carr
         target=target,
         tiles=tiles,
         raster=_raster(nest, spread, tiles),
-        group=1,
         threads=spread.threads,
-        buffers=(),
         phases=(phase,),
         conditions=conditions,
         fits_i32=index_conditions(nest),
@@ -208,12 +191,6 @@ def carriers_of(nest: Nest) -> tuple[Carrier, ...]:
             )
         )
     return tuple(found)
-
-
-def level_of(node: Reduce) -> int:
-    """How many scans deep the terms of a scan are."""
-    inner = reductions_of([node.body])
-    return 1 + max(map(level_of, inner)) if inner else 0
 
 
 def _first(nest: Nest, node: Reduce) -> Expr:
@@ -325,10 +302,7 @@ def flags_apart(spread: Spread, carrier: Carrier) -> int:
 
 def _lines(nest: Nest, tiles: tuple[TileAxis, ...]) -> Expr:
     """Rows, or groups of columns, each of which is scanned by itself."""
-    total = ONE
-    for tile in tiles:
-        total = total if tile.axis in nest.reduced else total * tile.count
-    return total
+    return product(tile.count for tile in tiles if tile.axis not in nest.reduced)
 
 
 def _scratch(nest: Nest, phase: Scan, tiles: tuple[TileAxis, ...]) -> Iterator[Scratch]:

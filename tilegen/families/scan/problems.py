@@ -1,4 +1,4 @@
-"""What is told of a schedule that a scan cannot honour: TG0610, TG0631, TG0632."""
+"""What is told of a schedule that a scan cannot honour: TG0610, TG0632."""
 
 from __future__ import annotations
 
@@ -6,38 +6,7 @@ from collections.abc import Sequence
 
 from tilegen.core.schedule.model import Schedule
 from tilegen.lang.diagnostics import Diagnostic
-from tilegen.lang.spec import (
-    BoundsDirective,
-    Directive,
-    RasterDirective,
-    StageDirective,
-    UnrollDirective,
-)
 from tilegen.target import Target
-
-
-def not_for_scans(directive: Directive) -> Diagnostic:
-    match directive:
-        case StageDirective():
-            word, fact = (
-                "stage",
-                "each element is read once, by the thread that needs it, and stays in its registers",
-            )
-        case BoundsDirective():
-            word, fact = f"bounds {directive.modes[0].value}", "the last tile of a row is guarded in any case"
-        case RasterDirective():
-            word, fact = "raster", "blocks take rows, or tiles of one row from its start, in order"
-        case UnrollDirective():
-            word, fact = "unroll", "the steps of a tile are unrolled in any case, tiles follow each other"
-        case _:
-            raise AssertionError(f"{directive} is for scans too")
-    return Diagnostic(
-        "TG0631",
-        f"`{word}` has no meaning for a scan",
-        directive.span,
-        notes=(fact,),
-        helps=(f"leave `{word}` out",),
-    )
 
 
 def threads_of_a_row(schedule: Schedule, axis: str, along: int) -> Diagnostic:

@@ -4,13 +4,13 @@ the sizes. `candidates` lists what is worth considering, best first; nothing her
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from math import prod
 
-from tilegen.algebra import Expr, evaluate, symbols
 from tilegen.core.nest.affine import coefficient, contiguous_axis, memory_order, shortest_run, step_along
 from tilegen.core.nest.model import Access, Nest
+from tilegen.core.schedule.known_sizes import SHORT, Choosing, widest
 from tilegen.core.schedule.model import Placement, Schedule, Stage
 from tilegen.dtypes import Struct
 from tilegen.families.rows.output_rows import axes_of_vectors, output_row
@@ -18,14 +18,13 @@ from tilegen.families.rows.shared_rows import SharedRows, spare
 from tilegen.families.tiles.shapes import (
     PREDICATED_STEPS,
     PREDICATED_THREADS,
-    SHORT,
     SMALL,
     aligned,
     even,
     packed_tiles,
     tile_cost,
 )
-from tilegen.lang.spec import Bounds, Hint, Kernel, Read, Where, walk
+from tilegen.lang.spec import Bounds, Hint, Read, Where, walk
 from tilegen.target import Target
 
 _VECTOR_BYTES = 16
@@ -54,6 +53,10 @@ def auto_schedule(nest: Nest, target: Target, sizes: Mapping[str, int] | None = 
     return next(candidates(nest, target, sizes))
 
 
+def auto_tiles(nest: Nest, target: Target, sizes: Mapping[str, int] | None = None) -> tuple[Schedule, ...]:
+    return (auto_schedule(nest, target, sizes),)
+
+
 def expected_share(nest: Nest, schedule: Schedule, target: Target, sizes: Mapping[str, int]) -> float:
     """The share of a copy's rate that `tile_cost` gives a schedule: 1 where everything moves in whole sectors and long
     rows. It ranks tiles by the bytes they move; how long anything takes is not in it."""
@@ -70,29 +73,17 @@ def expected_share(nest: Nest, schedule: Schedule, target: Target, sizes: Mappin
     return min(1.0, ideal / tile_cost(tile, extents, orders, chooser.size(loads[0]), points, margin))
 
 
-def short_sizes(kernel: Kernel, sizes: Mapping[str, int]) -> dict[str, int]:
-    """Run-time sizes small enough to be constants of the code made for these sizes."""
-    return {
-        s.name: sizes[s.name] for s in kernel.sizes if s.default is None and 0 < sizes.get(s.name, 0) <= SHORT
-    }
-
-
 def candidates(nest: Nest, target: Target, sizes: Mapping[str, int] | None = None) -> Iterator[Schedule]:
     """Schedules worth considering, best first."""
     if not nest.axes:
-        yield Schedule("auto", tile=(), thread_count=1)
+        yield Schedule("auto")
         return
     chooser = _Chooser(nest, target, dict(sizes or {}))
     yield from chooser.staged()
     yield chooser.direct()
 
 
-@dataclass(frozen=True)
-class _Chooser:
-    nest: Nest
-    target: Target
-    sizes: Mapping[str, int]
-
+class _Chooser(Choosing):
     @property
     def output(self) -> Access:
         return self.nest.stores[0].access
@@ -107,21 +98,6 @@ class _Chooser:
         """The axis along which the output is written."""
         return contiguous_axis(self.nest, self.output) or memory_order(self.nest, self.output)[0]
 
-    # What is known
-
-    def known(self, value: Expr) -> int | None:
-        return int(evaluate(value, self.sizes)) if symbols(value) <= self.sizes.keys() else None
-
-    def extent(self, axis: str) -> int | None:
-        return self.known(self.nest.axis(axis).extent)
-
-    def size(self, access: Access) -> int:
-        """Bytes of what the access moves."""
-        return self.nest.pointer(access.pointer).dtype.size
-
-    def tensor(self, access: Access) -> str:
-        return self.nest.pointer(access.pointer).tensor
-
     def width(self, accesses: Sequence[Access], tile: Mapping[str, int], tail: bool = False) -> int:
         """The widest vector that all `accesses` can have along one run of the tile, in the order of the first of them.
 
@@ -133,10 +109,8 @@ class _Chooser:
             return 1
         order = [(a, tile[a]) for a in memory_order(self.nest, accesses[0]) if tile.get(a, 1) > 1]
         whole = {a for a, n in order if self.nest.axis(a).extent.constant == n}
-        width = _VECTOR_BYTES // min(_VECTOR_BYTES, max(self.size(a) for a in accesses))
-        while width > 1 and not self._fits(accesses, order, whole, width, tail):
-            width //= 2
-        return width
+        most = _VECTOR_BYTES // min(_VECTOR_BYTES, max(self.size(a) for a in accesses))
+        return widest(most, lambda width: self._fits(accesses, order, whole, width, tail))
 
     def _fits(
         self,
@@ -150,14 +124,13 @@ class _Chooser:
         if run is None or run.points % width:
             return False
         last, points = run.axes[-1]
-        total = self.known(self.nest.axis(last).extent)
-        values = [] if total is None or (tail and run.single) else [total * run.points // points]
+        values = [] if tail and run.single else [self.nest.axis(last).extent * (run.points // points)]
         for access in accesses:
             step = step_along(self.nest, access, run)
             if step is None or step.step != 1:
                 return False
-            values += [d for d in map(self.known, step.divisible) if d is not None]
-        return all(v % width == 0 for v in values)
+            values += step.divisible
+        return self.divides(width, values)
 
     # Tiles
 
@@ -394,11 +367,12 @@ class _Chooser:
     def _schedule(
         self, tile: Mapping[str, int], widths: Mapping[str, int], stages: Sequence[str], split: bool = False
     ) -> Schedule:
+        named = tuple((a.name, tile[a.name]) for a in self.nest.axes if a.name in tile)
         return Schedule(
             "auto",
             bounds=Bounds.SPLIT if split else Bounds.GUARD,
-            tile=tuple((a.name, tile[a.name]) for a in self.nest.axes if a.name in tile),
-            stages=tuple(Stage(t, Placement.BEST, 0) for t in stages),
+            tile=tuple((a, n) for a, n in named if n > 1) or named[:1],
+            stages=tuple(Stage(t, Placement.BEST) for t in stages),
             vector_of=tuple((t, w) for t, w in widths.items() if w > 1),
         )
 

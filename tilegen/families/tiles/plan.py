@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from math import prod
 
@@ -20,7 +20,7 @@ from tilegen.core.plan.problems import (
 )
 from tilegen.core.plan.sector_row import SectorRow
 from tilegen.core.plan.sweep import distribute, distribute_as_written
-from tilegen.core.schedule.model import Schedule
+from tilegen.core.schedule.model import Placement, Schedule
 from tilegen.families.tiles.placement import place_rows
 from tilegen.families.tiles.sectors import (
     along_rows,
@@ -90,6 +90,22 @@ def plan_map(nest: Nest, schedule: Schedule, target: Target, name: str) -> Plan:
     return plan
 
 
+def plans_of_tiles(
+    nest: Nest, schedule: Schedule, target: Target, name: str, plain: str, last: bool
+) -> Iterator[Plan]:
+    """The kernel of one schedule and, where it is the `last` to be chosen from and relies on alignment, one that takes
+    single elements of the same tile; a pad or swizzle made for vectors gives way to one made for elements."""
+    plan = plan_map(nest, schedule, target, name)
+    yield plan
+    if last and plan.conditions:
+        stages = tuple(
+            s if s.placement is Placement.PLAIN else replace(s, placement=Placement.BEST)
+            for s in schedule.stages
+        )
+        single = replace(schedule, vector=1, vector_of=(), stages=stages)
+        yield plan_map(nest, single, target, f"{name}_scalar")
+
+
 # Bytes of a staged tile in one thread's registers on their way: more leaves too few warps to take over.
 _THREAD_BYTES = 128
 # Threads of a block, the best first, of which one is taken that divides the work.
@@ -131,7 +147,7 @@ def vector_run(nest: Nest, schedule: Schedule, tiles: tuple[TileAxis, ...]) -> R
     """What one item of the computation covers: as many neighbours as the widest access, along the first access that
     can be a vector (outputs before inputs).
 
-    Raises TG0607 where a tensor that should be accessed in vectors does not lie along it, TG0608 for a tile that does
+    Raises TG0607 where no access of a tensor that should be accessed in vectors lies along it, TG0608 for a tile that does
     not hold whole vectors.
     """
     direct = _direct_accesses(nest, schedule)
@@ -151,7 +167,8 @@ def vector_run(nest: Nest, schedule: Schedule, tiles: tuple[TileAxis, ...]) -> R
             run = shortest_run(order, whole, width)
             require_whole_vectors(tiles, schedule, run)
             break
-    wrong = [a for a, own in wide if not _follows(nest, a, run, own)]
+    following = {nest.pointer(a.pointer).tensor for a, own in wide if _follows(nest, a, run, own)}
+    wrong = [a for a, _ in wide if nest.pointer(a.pointer).tensor not in following]
     if wrong:
         raise SpecError([_not_along(nest, schedule, run, wrong, [a for a, _ in wide])])
     return run
@@ -218,10 +235,8 @@ def thread_count(
 ) -> int:
     """Threads per block: as written, else the most up to 256 that leave every thread work in every phase; up to 512
     where a thread would hold more than `_THREAD_BYTES` of the tile."""
-    if schedule.threads:
-        return prod(n for _, n in schedule.threads)
-    if schedule.thread_count is not None:
-        return schedule.thread_count
+    if schedule.block_threads is not None:
+        return schedule.block_threads
     points = prod(n for _, n in compute_box)
     if row is not None:
         lengths = [(box, _row_axes(nest, box, distribute(box.order, 256))) for box in boxes]

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import prod
 
+from tilegen.core.schedule.known_sizes import SHORT
 from tilegen.families.rows.output_rows import SECTOR_BYTES
 
-# The longest axis that is worth a kernel of its own: known extents make index arithmetic and short rows cheap.
-SHORT = 128
 # What a tile of few points costs in instructions and barriers.
 SMALL = 0.05
 # Steps of a walk through a ragged tile have a condition each. Their loads are on their way together as

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from math import prod
 
 from tilegen.algebra import Expr, sym
 from tilegen.core.nest.affine import Run, coefficient, contiguous_axis, memory_order, shortest_run, step_along
@@ -58,9 +59,7 @@ class StageBox:
     @property
     def items(self) -> int:
         """Pieces of work of the load phase."""
-        total = 1
-        for _, extent in self.order:
-            total *= extent
+        total = prod(extent for _, extent in self.order)
         return total // (self.width * (self.across[1] if self.across else 1))
 
 

@@ -85,15 +85,25 @@ def find_domains(
 
 
 def names_below(node: object) -> Iterator[str]:
-    """Every name that is read or bound below a node of the syntax."""
-    if isinstance(node, syntax.Name | syntax.Ident):
-        yield node.name
-    elif isinstance(node, tuple):
-        for part in node:
-            yield from names_below(part)
-    elif isinstance(node, syntax.Node):
-        for slot in node.__slots__:
-            yield from names_below(getattr(node, slot))
+    """Names that are read, written as tensors or bound as axes below a node of the syntax."""
+    match node:
+        case tuple():
+            parts: tuple[object, ...] = node
+        case syntax.Name():
+            yield node.name
+            return
+        case syntax.Indexed():
+            yield node.base.name
+            parts = (node.indices,)
+        case syntax.RangeClause():
+            yield node.axis.name
+            parts = (node.lower, node.upper)
+        case syntax.Node():
+            parts = tuple(getattr(node, slot) for slot in node.__slots__)
+        case _:
+            return
+    for part in parts:
+        yield from names_below(part)
 
 
 def _assignment_domain(

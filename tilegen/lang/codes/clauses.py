@@ -7,6 +7,12 @@ from tilegen.lang.codes.names import sizes_only
 
 _XY = ("in x: f32[N]", "out y: f32[N]", "y[i] = x[i]")
 _ABOUT = ("out y: f32[N, N]", "y[i, j] = x[i, j]")
+_WRITTEN = edit("write `streaming`, `sectors` or `default`", "streaming", "sectors", "default", at="words")
+_READ = edit(
+    "write `streaming`, `readonly`, `evict_last` or `default`",
+    *("streaming", "readonly", "evict_last", "default"),
+    at="words",
+)
 _NO_CLAUSE = edit("leave the clause out", "", at="clause")
 
 
@@ -224,12 +230,13 @@ CODES: tuple[Code, ...] = (
     code(
         "TG0523",
         "a directive given twice",
-        "Each directive is given once; `stage` and `hint` once per tensor.",
+        "Each directive is given once until `otherwise`; `stage`, `keep` and `hint` once per tensor.",
         _schedule("vector 2; vector 4"),
         directive=case("`{name}` is given twice", "keep one of them", earlier="first given here"),
         value=case(
             "`{name}` is given twice", "keep one of them; a set of values is written as in `{{8, 16}}`"
         ),
+        axis=case("`{name}` is given twice", "name each axis once"),
     ),
     code(
         "TG0524",
@@ -251,16 +258,14 @@ CODES: tuple[Code, ...] = (
             "write an integer, or a size that has a value in the header",
             note="`{size}` is known only at run time",
         ),
-        axes=case("`{word}` takes a value for each axis", "as in `{word} {axis} = {text}`"),
-        one=case("`{word}` takes one number", "as in `{word} 32`"),
     ),
     code(
         "TG0525",
-        "a staged tensor that is never read",
-        "Staging reads a tile into shared memory.",
+        "a staged or kept tensor that is never read",
+        "`stage` reads a tile into shared memory, `keep` keeps what was read.",
         _schedule("stage y"),
         case(
-            "`{name}` is never read, so there is nothing to stage",
+            "`{name}` is never read, so there is nothing to {word}",
             "tensors that are read: {tensors:list}",
             note="it is declared `{role}`",
         ),
@@ -270,8 +275,13 @@ CODES: tuple[Code, ...] = (
         "padding and swizzle at once",
         "Both remove bank conflicts; a buffer has one of them.",
         _schedule("stage x pad 1 swizzle"),
-        case(
+        swizzle=case(
             "a staged tensor is padded or swizzled, not both",
+            edit("keep one of the two", ""),
+            padding="padding given here",
+        ),
+        auto=case(
+            "a padding is given, and `auto` leaves it to tilegen",
             edit("keep one of the two", ""),
             padding="padding given here",
         ),
@@ -279,8 +289,8 @@ CODES: tuple[Code, ...] = (
     code(
         "TG0527",
         "an unknown word in a directive",
-        "`bounds` takes guard, split or exact; `index` i32, i64 or auto; `hint` streaming, readonly, evict_last, "
-        "sectors or default.",
+        "`bounds` takes guard, split or exact; `index` i32, i64 or auto; `keep` registers or shared; `hint` "
+        "streaming, readonly, evict_last, sectors or default.",
         _schedule("bounds gaurd"),
         case("`{word}` cannot be `{name}`", near("words")),
     ),
@@ -290,17 +300,35 @@ CODES: tuple[Code, ...] = (
         "The read-only path and `evict_last` are for tensors that the kernel does not write, `sectors` is for those "
         "it writes.",
         _schedule("hint y readonly"),
-        readonly=case(
-            "`{name}` is written, so it is not read-only",
-            "as in `hint {name} streaming`, `sectors` or `default`",
+        readonly=case("`{name}` is written, so it is not read-only", _WRITTEN),
+        evict_last=case("`{name}` is written, and `evict_last` is a hint for reads", _WRITTEN),
+        sectors=case("`{name}` is only read, and `sectors` is a hint for writes", _READ),
+    ),
+    code(
+        "TG0529",
+        "a schedule names an unknown size",
+        "`at` makes code for launches with these sizes, which are constants in it. It names sizes that a launch has; "
+        "one with a value in the header is a constant in any case.",
+        _schedule("at M = 3"),
+        unknown=case("`{name}` is not a size of this kernel", near("sizes")),
+        known=case("`{name}` has its value in the header", "leave it out"),
+    ),
+    code(
+        "TG0530",
+        "an axis by itself and in a product",
+        "`i*j` is the axis that `i` and `j` are together. In one schedule an axis is named by itself or in one "
+        "product, not in both.",
+        spec(
+            "in x: f32[M, N]",
+            "out y: f32[M, N]",
+            "y[i, j] = x[i, j]",
+            "schedule s { tile i*j = 1024; threads j = 32 }",
+            head="(M, N)",
         ),
-        evict_last=case(
-            "`{name}` is written, and `evict_last` is a hint for reads",
-            "as in `hint {name} streaming`, `sectors` or `default`",
-        ),
-        sectors=case(
-            "`{name}` is only read, and `sectors` is a hint for writes",
-            "as in `hint {name} streaming`, `readonly`, `evict_last` or `default`",
+        case(
+            "`{first}` and `{second}` cannot both be named in a schedule",
+            edit("name the same axis in both directives: `{first}`", "{first}", at="place"),
+            earlier="`{axis}` is named so here",
         ),
     ),
     code(

@@ -123,7 +123,8 @@ CODES: tuple[Code, ...] = (
         "TG0617",
         "a directive that rows have no use for",
         "Kernels with reductions have no tiles in shared memory and no order of tiles: threads walk rows. `threads`, "
-        "`tile` along rows and reduced axes, `vector`, `unroll`, `hint`, `index` and the limits on registers apply.",
+        "`tile` along rows and reduced axes, `keep`, `vector`, `in_flight`, `unroll`, `blocks`, `cluster`, `hint`, "
+        "`index` and the limits on registers apply.",
         "s[i] = sum[j](a[i, j]) with stage a",
     ),
     Code(
@@ -160,6 +161,35 @@ CODES: tuple[Code, ...] = (
         "y[j, i] = x[i, j] with tile i = 32, j = 32; hint y sectors",
     ),
     Code(
+        "TG0623",
+        "a directive that tiles have no use for",
+        "In a copy, a permutation or an elementwise kernel there is a block for each tile, and each point is computed "
+        "once: nothing is kept for later, no two blocks share a part. `tile`, `threads`, `stage`, `vector`, `bounds`, "
+        "`raster`, `unroll`, `hint`, `index` and the limits on registers apply.",
+        "y[i] = x[i] with blocks i = 4",
+    ),
+    Code(
+        "TG0624",
+        "an axis that is not walked",
+        "A schedule speaks of the axes that a kernel's points lie along. The axes of a `let` are none of them where "
+        "it is read at other points, and `i*j` is one only if `i` and `j` lie end to end in every tensor.",
+        "y[j, i] = x[i, j] with tile i*j = 1024",
+    ),
+    Code(
+        "TG0625",
+        "a row that cannot be shared so",
+        "`keep` holds all of a row, `blocks` shares a row that is walked once and along which nothing is written, and "
+        "`cluster` holds a row in the registers of up to 8 blocks. In a histogram `blocks` gives a block all points of "
+        "an axis of the output.",
+        "y[i, j] = x[i, j] / sum[k](x[i, k]) with blocks j = 8",
+    ),
+    Code(
+        "TG0626",
+        "alternatives that promise different things",
+        "`bounds exact` and `index` are promises about every launch; `otherwise` does not take them back.",
+        "y[i] = x[i] with at N = 64; bounds exact; otherwise; tile i = 256",
+    ),
+    Code(
         "TG0631",
         "a directive that scans have no use for",
         "Each element of a scan is read once, by the thread that needs it, and tiles of a row follow each other. "
@@ -178,8 +208,8 @@ CODES: tuple[Code, ...] = (
         "TG0641",
         "a directive that a histogram has no use for",
         "Blocks of a histogram stride over all elements, count each at once and hold all bins: there are no tiles to "
-        "shape, to stage, to order or to guard. `threads`, `vector`, `unroll`, `hint`, `index`, `max_registers` and "
-        "`min_blocks` apply.",
+        "shape, to stage, to order or to guard. `threads`, `vector`, `in_flight`, `unroll`, `hint`, `index`, "
+        "`max_registers` and `min_blocks` apply.",
         "h[b] = count[i](x[i] == b) with tile i = 4096",
     ),
     Code(

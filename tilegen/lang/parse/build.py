@@ -30,10 +30,12 @@ from tilegen.lang.syntax import (
     Ident,
     Indexed,
     IntLiteral,
+    KeepStatement,
     KernelDecl,
     KernelItem,
     LetStatement,
     Name,
+    OtherwiseStatement,
     RangeClause,
     RasterStatement,
     ReduceExpression,
@@ -126,7 +128,7 @@ class Builder:
         return Ident(token.text, span)
 
     role = list_clause = value_clause = flag_clause = boundary_clause = word
-    per_axis = per_tensor = plain = choice = word_clause = number_clause = word
+    per_axis = per_thread = per_tensor = per_size = plain = choice = word_clause = number_clause = word
 
     def names(self, span: Span, *names: Token) -> tuple[Ident, ...]:
         return tuple(self._ident(name) for name in names)
@@ -295,6 +297,12 @@ class Builder:
     def setting(self, span: Span, name: Token, value: SetValue) -> Setting:
         return Setting(self._ident(name), value, span)
 
+    def axis(self, span: Span, *names: Token) -> Ident:
+        return Ident("*".join(n.text for n in names), span)
+
+    def axis_setting(self, span: Span, axis: Ident, value: SetValue) -> Setting:
+        return Setting(axis, value, span)
+
     def bare_setting(self, span: Span, value: SetValue) -> Setting:
         return Setting(None, value, span)
 
@@ -310,8 +318,8 @@ class Builder:
     def buffers(self, span: Span, value: SetValue) -> tuple[str, SetValue]:
         return "buffers", value
 
-    def swizzle(self, span: Span, token: Token) -> tuple[str, Ident]:
-        return "swizzle", self._ident(token)
+    def placed(self, span: Span, token: Token) -> tuple[str, Ident]:
+        return token.text, self._ident(token)
 
     def asynchronous(self, span: Span, token: Token) -> tuple[str, Ident]:
         return "async", self._ident(token)
@@ -322,9 +330,17 @@ class Builder:
             if name in given:
                 self._report("TG0152", f"`{name}` is given twice", value.span, "keep one of them")
             given[name] = value
+        placed = given.get("swizzle") or given.get("auto")
         return StageStatement(
-            tensors, given.get("pad"), given.get("swizzle"), given.get("buffers"), given.get("async"), span
+            tensors, given.get("pad"), placed, given.get("buffers"), given.get("async"), span
         )
+
+    def keep(self, span: Span, *parts: Any) -> KeepStatement:
+        *tensors, memory = parts
+        return KeepStatement(tensors[0] if tensors else (), memory, span)
+
+    def otherwise(self, span: Span) -> OtherwiseStatement:
+        return OtherwiseStatement(span)
 
     def choose(self, span: Span, keyword: Ident, choices: tuple[Ident, ...]) -> ChoiceDirective:
         return ChoiceDirective(keyword, choices, span)

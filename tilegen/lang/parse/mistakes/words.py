@@ -12,9 +12,15 @@ from tilegen.lang.source import Span
 
 _DIRECTIVES = frozenset(
     (
+        "at",
         "tile",
         "threads",
         "stage",
+        "keep",
+        "in_flight",
+        "blocks",
+        "cluster",
+        "otherwise",
         "vector",
         "bounds",
         "raster",
