@@ -17,6 +17,11 @@ def layout(clauses: str, shape: str = "N, N", element: str = "f32") -> str:
     return k(f"in x: {element}[{shape}] {clauses}", f"out z: {element}[{shape}]", f"z[{index}] = x[{index}]")
 
 
+def directives(text: str) -> str:
+    lines = ("in x: f32[N, K]", "out z_: f32[N, K]", "z_[i, j] = x[i, j]", f"schedule u {{ {text} }}")
+    return k(*lines, head="(N, K = 4)")
+
+
 XY = ("in x: f32[N]", "out y: f32[N]")
 PAIR = "struct { a: f32, b: f32 }"
 
@@ -167,6 +172,27 @@ BAD: dict[str, str] = {
     "TG0511.kind": k("in x: f32[N] offset s", "out y: f32[N]", "y[i] = x[i] * s", head="(N, s: f32)"),
     "TG0511.slash": layout("offset N / 2"),
     "TG0511.form": layout("offset 1.5"),
+    "TG0520.auto": y("x[i]", "schedule auto { vector 4 }"),
+    "TG0520.twice": y("x[i]", "schedule u { vector 4 }", "schedule u { vector 2 }"),
+    "TG0521": directives("tile k = 32"),
+    "TG0522": directives("stage z"),
+    "TG0523.directive": directives("vector 2; vector 4"),
+    "TG0523.value": directives("tile i = 8, i = 16"),
+    "TG0523.axis": directives("raster i, i"),
+    "TG0524.power": directives("vector 3"),
+    "TG0524.twice": directives("tile i = {8, 8}"),
+    "TG0524.positive": directives("tile i = 0"),
+    "TG0524.natural": directives("stage x pad N"),
+    "TG0525": directives("stage z_"),
+    "TG0526.swizzle": directives("stage x pad 1 swizzle"),
+    "TG0526.auto": directives("stage x pad 1 auto"),
+    "TG0527": directives("bounds gaurd"),
+    "TG0528.readonly": directives("hint z_ readonly"),
+    "TG0528.evict_last": directives("hint z_ evict_last"),
+    "TG0528.sectors": directives("hint x sectors"),
+    "TG0529.unknown": directives("at M = 3"),
+    "TG0529.known": directives("at K = 4"),
+    "TG0530": directives("tile i*j = 1024; threads j = 32"),
     "TG0540.unknown": y("x[i]", "test K = 3, N = 3"),
     "TG0540.twice": y("x[i]", "test N = 3, N = 4"),
     "TG0541.test": k("in x: f32[M, N]", "out y: f32[M, N]", "y[i, j] = x[i, j]", "test M = 3", head="(M, N)"),

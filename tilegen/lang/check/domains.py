@@ -123,7 +123,9 @@ class DomainFinder(NameRules):
         frame = self.frames[0]
         for clause in ranges:
             name, candidate = clause.axis.name, frame.get(clause.axis.name)
-            if candidate is None:
+            if not self.scope.sure(Fact.MEANING, name):
+                self.failed = True
+            elif candidate is None:
                 self.report("TG0307.axis", clause.axis.span, name=near_to(name, frame))
                 self.reported.add(name)
             elif candidate.range is not None:

@@ -195,13 +195,16 @@ class NameRules(ABC):
         if rank == given:
             return True
         name, declared = node.base.name, self.scope.declared[node.base.name][1]
-        if rank:
+        if not self.scope.sure(Fact.RANK, f"{name} {given}"):
+            self.failed = True
+        elif rank:
             self.report("TG0301.indices", node.span, name=name, rank=rank, given=given, declared=declared)
         else:
             plain = name if node.field is None else f"{name}.{node.field.name}"
             self.report(
                 "TG0301.none", node.span, name=name, rank=rank, given=given, declared=declared, plain=plain
             )
+        self.scope.doubt(Fact.RANK, f"{name} {given}")
         return False
 
     def indices(self, base: str, indices: Sequence[syntax.Expression]) -> None:

@@ -42,6 +42,7 @@ class Fact(Enum):
 
     MEANING = auto()  # what the name stands for
     ROLE = auto()  # whether the tensor is read, written or both
+    RANK = auto()  # how many axes the tensor has, if all uses have as many
     CHOICES = auto()  # the types that the type parameter may be
     STATEMENTS = auto()  # what all statements compute
     AXIS = auto()  # whether the name is an axis of a statement

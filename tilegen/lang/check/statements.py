@@ -174,4 +174,6 @@ def check_target_role(node: syntax.AssignStatement, scope: Scope, problems: Prob
         written = [n for n, t in scope.tensors.items() if t.role is not Role.IN]
         problems.report("TG0207.tensor", base.span, name=near_to(name, written))
         scope.unknown(name)
+        if name == "let":  # of a local without a name
+            scope.doubt(Fact.MEANING)
     return False

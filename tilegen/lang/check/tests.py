@@ -67,11 +67,11 @@ def _clauses(node: syntax.TestDecl, problems: Problems) -> dict[str, syntax.Test
         if words.setdefault(word, clause) is not clause:
             problems.report("TG0542.twice", clause.span, name=word)
         else:
-            _clause(word, clause.value, clause, problems)
+            _clause(word, clause.value, problems)
     return words
 
 
-def _clause(word: str, value: syntax.Expression, clause: syntax.TestClause, problems: Problems) -> None:
+def _clause(word: str, value: syntax.Expression, problems: Problems) -> None:
     text = value.name if isinstance(value, syntax.Name) else value.span.text
     number = constant_number(value)
     fills = [f.value for f in Fill]
@@ -84,11 +84,6 @@ def _clause(word: str, value: syntax.Expression, clause: syntax.TestClause, prob
             problems.report("TG0542.seed", value.span)
         case "rtol" | "atol" if number is None or isinstance(number, bool) or not number >= 0:
             problems.report("TG0542.tolerance", value.span, word=word)
-        case "on" | "fill" | "seed" | "rtol" | "atol":
-            return
-        case _:
-            known = near_to(word, ("on", "fill", "seed", "rtol", "atol"))
-            problems.report("TG0542.clause", clause.keyword.span, name=known)
 
 
 def missing_sizes(sizes: dict[str, int], scope: Scope) -> list[str]:

@@ -363,7 +363,6 @@ CODES: tuple[Code, ...] = (
         fill=case("unknown fill `{name}`", near("fills")),
         seed=case("`seed` must be an integer, 0 or more", "as in `seed 7`"),
         tolerance=case("`{word}` must be a number, 0 or more", "as in `{word} 1e-5`"),
-        clause=case("unknown clause `{name}`", near("clauses")),
     ),
     code(
         "TG0543",
