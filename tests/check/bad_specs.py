@@ -175,7 +175,7 @@ BAD: dict[str, str] = {
     "TG0520.auto": y("x[i]", "schedule auto { vector 4 }"),
     "TG0520.twice": y("x[i]", "schedule u { vector 4 }", "schedule u { vector 2 }"),
     "TG0521": directives("tile k = 32"),
-    "TG0522": directives("stage z"),
+    "TG0522": directives("stage xs"),
     "TG0523.directive": directives("vector 2; vector 4"),
     "TG0523.value": directives("tile i = 8, i = 16"),
     "TG0523.axis": directives("raster i, i"),
@@ -225,3 +225,53 @@ BAD: dict[str, str] = {
     "TG0552.unit": y("x[i]", "expect bandwidth >= 0.9 * ideal"),
     "TG0553": y("s * x[i]", "expect spills == 0 at N = 64, s = 2.0", head="(N, s: f32 = 1.0)"),
 }
+
+# Kernels that are right, and sizes that they cannot be called with.
+CALLS: dict[str, tuple[str, dict[str, int]]] = {
+    "TG0316.sizes": (y("x[i % M]", head="(N, M)"), {"N": 3, "M": 0}),
+    "TG0320.missing": (y("x[i]", head="(N, M)"), {"N": 3}),
+    "TG0320.negative": (y("x[i]"), {"N": -3}),
+    "TG0321": (
+        k("in a: f32[M]", "in b: f32[N]", "out c: f32[M]", "c[i] = a[i] + b[i]", head="(M, N)"),
+        {"M": 3, "N": 4},
+    ),
+    "TG0322.extent": (k("in x: f32[N - 2]", "out y: f32[N]", "y[i] = 1.0"), {"N": 1}),
+    "TG0322.stride": (
+        k("in x: f32[M, N]", "out y: f32[M, N] strides(S, 1)", "y[i, j] = x[i, j]", head="(M, N, S)"),
+        {"M": 3, "N": 4, "S": 2},
+    ),
+    "TG0323": (k("in x: f32[N] constant", "out y: f32[N]", "y[i] = x[i]"), {"N": 20000}),
+    "TG0324": (
+        k("in x: f32[S * N]", "out y: f32[N]", "y[i] = x[S * i + 1]", head="(N, S)"),
+        {"N": 3, "S": 1},
+    ),
+    "TG0325": (k("in x: f32[N]", "out y: f32[9]", "y[S * i] = x[i]", head="(N, S)"), {"N": 3, "S": 0}),
+    "TG0326": (
+        k("in x: f32[M, N]", "out y: f32[M]", "y[i] = max[j](x[i, j])", head="(M, N)"),
+        {"M": 3, "N": 0},
+    ),
+}
+
+# A right spec that has every kind of item.
+RICH = """kernel rich[T: f32 | f16](M, N, K = 4, alpha: f32 = 2.0, flag: bool) {
+    in  a: T[M, N] pitch 128B
+    in  w: f32[N] boundary constant 0
+    in  p: i32[M, N]
+    in  q: struct { u: f32, v: f32 }[M, N] soa
+    out b: f32[N, M] order(1, 0)
+    out c: f32[N, M]
+
+    let t[i, j] = f32(a[i, j]) * alpha
+    b[j, i] = t[i, j] + w[p[i, j]] + exp(q[i, j].u) for i in 0..M
+    c[j, i] = where(flag and i > 0, sum[k in 0..K](w[j + k]), t[i, j]) / K
+
+    schedule s { tile i = {8, 16}, j = K; threads i = 8, j = 4; stage a, p pad 1; raster j, i group 2; bounds guard }
+    schedule r { vector a = 4; hint c streaming; hint a readonly; unroll j = 2; index i32; stage q swizzle }
+    schedule o { at M = 64; keep a registers; threads 64; otherwise; max_registers 64; blocks j = 2 }
+
+    test M = 8, N = 8, flag = true
+    test M = 16, N = 8, alpha = 1.5, T = f16, flag = false seed 3 rtol 1e-3 fill normal
+    expect s: load_sectors <= 2.0 * ideal, bank_conflicts == 0 at M = 64, N = 64, T = f32
+    expect r: spills == 0
+}
+"""

@@ -8,28 +8,32 @@ from pathlib import Path
 import pytest
 
 from tilegen.lang import codes
-from tilegen.lang.check import check
+from tilegen.lang.check import call_problems, check
 from tilegen.lang.diagnostics import Problem, SpecError, render_all, told
 from tilegen.lang.parse import parse
 from tilegen.lang.source import Source
 
-from .bad_specs import BAD
+from .bad_specs import BAD, CALLS
 
 TEXTS = Path(__file__).parent / "errors"
 CODES = [code for code in codes.CODES if code.code[3] in "2345"]
-# Codes and cases of calls (test_calls.py, test_division.py); a `.tile` file alone cannot have them.
-OF_CALLS = {f"TG032{n}" for n in range(7)}
+OF_CALLS = {case[:6] for case in CALLS} - {"TG0316"}
 
 
 def problems(text: str, name: str = "t") -> tuple[Problem, ...]:
+    if name in CALLS:
+        return call_problems(check(parse(Source(name, text))).kernels[0].kernels[0], CALLS[name][1])
     with pytest.raises(SpecError) as caught:
         check(parse(Source(name, text)))
     return caught.value.problems
 
 
-@pytest.mark.parametrize("code", sorted({case[:6] for case in BAD}))
+SPECS = BAD | {case: text for case, (text, _) in CALLS.items()}
+
+
+@pytest.mark.parametrize("code", sorted({case[:6] for case in SPECS}))
 def test_texts(code: str) -> None:
-    found = [problems(text, case) for case, text in BAD.items() if case.startswith(code)]
+    found = [problems(text, case) for case, text in SPECS.items() if case.startswith(code)]
     text = "\n\n".join(render_all(told(p) for p in of_spec) for of_spec in found) + "\n"
     expected = TEXTS / f"{code}.txt"
     if os.environ.get("TILEGEN_UPDATE"):
@@ -38,9 +42,13 @@ def test_texts(code: str) -> None:
 
 
 def test_every_case_has_a_spec() -> None:
-    cases = {case for case in codes.CASES if case[3] in "2345" and case[:6] not in OF_CALLS}
-    assert set(BAD) == cases - {"TG0316.sizes"}
-    assert {path.stem for path in TEXTS.iterdir()} == {case[:6] for case in BAD}
+    assert set(SPECS) == {case for case in codes.CASES if case[3] in "2345"}
+    assert {path.stem for path in TEXTS.iterdir()} == {case[:6] for case in SPECS}
+
+
+@pytest.mark.parametrize("case", CALLS)
+def test_a_call_has_the_problem_of_its_case(case: str) -> None:
+    assert [p.case for p in problems(CALLS[case][0], case)] == [case]
 
 
 @pytest.mark.parametrize("code", [c for c in CODES if c.code not in OF_CALLS], ids=lambda c: c.code)

@@ -14,7 +14,7 @@ from tilegen.lang.diagnostics import Problem, SpecError
 from tilegen.lang.parse import parse
 from tilegen.lang.source import Source
 
-from .bad_specs import BAD
+from .bad_specs import BAD, RICH
 
 
 def problems(text: str) -> tuple[Problem, ...]:
@@ -57,7 +57,10 @@ def right_clauses(kernel: syntax.KernelDecl) -> Iterator[str]:
     directives += [f"stage {', '.join(staged)}"] if staged else []
     yield f"schedule right {{ {'; '.join([*directives, 'bounds guard'])} }}"
     values = [f"{n} = 8" for n in sorted({*sizes, *undeclared})]
-    with_scalars = [*values, *(f"{p.name.name} = {'true' if p.type.name == 'bool' else '1'}" for p in scalars)]
+    with_scalars = [
+        *values,
+        *(f"{p.name.name} = {'true' if p.type.name == 'bool' else '1'}" for p in scalars),
+    ]
     types = [f"{p.name.name} = {p.choices[0].name}" for p in kernel.type_params]
     yield f"test {', '.join([*with_scalars, *types])} seed 3"
     yield f"expect right: spills == 0 {'at ' + ', '.join([*values, *types]) if values else ''}"
@@ -74,28 +77,6 @@ def test_right_clauses_add_no_error(case: str) -> None:
 
 # Mistakes of one token in a spec that has every kind of item --------------------------------------------------------
 
-RICH = """kernel rich[T: f32 | f16](M, N, K = 4, alpha: f32 = 2.0, flag: bool) {
-    in  a: T[M, N] pitch 128B
-    in  w: f32[N] boundary constant 0
-    in  p: i32[M, N]
-    in  q: struct { u: f32, v: f32 }[M, N] soa
-    out b: f32[N, M] order(1, 0)
-    out c: f32[N, M]
-
-    let t[i, j] = f32(a[i, j]) * alpha
-    b[j, i] = t[i, j] + w[p[i, j]] + exp(q[i, j].u) for i in 0..M
-    c[j, i] = where(flag and i > 0, sum[k in 0..K](w[j + k]), t[i, j]) / K
-
-    schedule s { tile i = {8, 16}, j = K; threads i = 8, j = 4; stage a, p pad 1; raster j, i group 2; bounds guard }
-    schedule r { vector a = 4; hint c streaming; hint a readonly; unroll j = 2; index i32; stage q swizzle }
-    schedule o { at M = 64; keep a registers; threads 64; otherwise; max_registers 64; blocks j = 2 }
-
-    test M = 8, N = 8, flag = true
-    test M = 16, N = 8, alpha = 1.5, T = f16, flag = false seed 3 rtol 1e-3 fill normal
-    expect s: load_sectors <= 2.0 * ideal, bank_conflicts == 0 at M = 64, N = 64, T = f32
-    expect r: spills == 0
-}
-"""
 TOKENS = list(re.finditer(r"[A-Za-z_]\w*|\d+(\.\d+)?|\.\.|[<>=]=|\S", RICH))
 
 

@@ -3,7 +3,7 @@ decided where a schedule is completed."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from tilegen.lang import syntax
@@ -137,7 +137,7 @@ class _Directives:
 
     # Names ----------------------------------------------------------------------------------------------------------
 
-    def _axis(self, ident: syntax.Ident) -> bool:
+    def _axis(self, ident: syntax.Ident, named: Iterable[str]) -> bool:
         """`i`, or `i*j` for the axis that both are. `i_` is an axis of a `let` that is read where there is an `i`."""
         names = ident.name.split("*")
         for name in names:
@@ -146,11 +146,12 @@ class _Directives:
                 return False
             if name not in self.axes and name.rstrip("_") not in self.axes:
                 if self.scope.sure(Fact.AXIS, name) and self.scope.sure(Fact.AXIS, name.rstrip("_")):
-                    self.problems.report("TG0521", ident.span, name=near_to(name, self.axes))
+                    known = [axis for axis in self.axes if axis not in named]
+                    self.problems.report("TG0521", ident.span, name=near_to(name, known))
                 return False
         return True
 
-    def _size(self, ident: syntax.Ident) -> bool:
+    def _size(self, ident: syntax.Ident, named: Iterable[str]) -> bool:
         """A size that a launch has."""
         scope, name = self.scope, ident.name
         if name in scope.defaults:
@@ -158,15 +159,17 @@ class _Directives:
         elif name in scope.sizes:
             return True
         elif scope.sure(Fact.MEANING, name):
-            sizes = [s for s in scope.sizes if s not in scope.defaults]
+            sizes = [s for s in scope.sizes if s not in scope.defaults and s not in named]
             self.problems.report("TG0529.unknown", ident.span, name=near_to(name, sizes))
         return False
 
-    def _tensor(self, ident: syntax.Ident) -> bool:
+    def _tensor(self, ident: syntax.Ident, named: Iterable[str]) -> bool:
+        """`named`: tensors that the directive names already, or that do not fit it."""
         if ident.name in self.scope.tensors:
             return True
         if self.scope.sure(Fact.MEANING, ident.name):
-            self.problems.report("TG0522", ident.span, name=near_to(ident.name, self.scope.tensors))
+            known = [name for name in self.scope.tensors if name not in named]
+            self.problems.report("TG0522", ident.span, name=near_to(ident.name, known))
         return False
 
     # Values ---------------------------------------------------------------------------------------------------------
@@ -216,6 +219,7 @@ class _Directives:
             case _:
                 fits = self._axis
         entries: dict[str | None, tuple[int, ...]] = {}
+        named = [s.name.name for s in node.settings if s.name is not None]
         failed = False
         for setting in node.settings:
             name = None if setting.name is None else setting.name.name
@@ -225,7 +229,7 @@ class _Directives:
                 failed = True
                 continue
             numbers = self._numbers(setting.value, word.value, 1, word is Word.VECTOR)
-            if (setting.name is not None and not fits(setting.name)) or numbers is None:
+            if (setting.name is not None and not fits(setting.name, named)) or numbers is None:
                 failed = True
                 continue
             entries[name] = numbers
@@ -255,9 +259,9 @@ class _Directives:
 
     def _stageable(self, ident: syntax.Ident, word: str = "stage") -> bool:
         """Only a tensor that is read can be staged, or kept."""
-        if not self._tensor(ident):
-            return False
         scope, name = self.scope, ident.name
+        if not self._tensor(ident, [n for n, t in scope.tensors.items() if t.role is Role.OUT]):
+            return False
         role = scope.tensors[name].role
         if role is not Role.OUT and name in scope.reads:
             return True
@@ -283,8 +287,8 @@ class _Directives:
         return tuple(dict.fromkeys(c.name for c in choices))
 
     def _raster(self, node: syntax.RasterStatement) -> Directive | None:
-        fits = [self._axis(a) for a in node.axes]
         names = [a.name for a in node.axes]
+        fits = [self._axis(a, names) for a in node.axes]
         for k, axis in enumerate(node.axes):
             if axis.name in names[:k]:
                 self.problems.report("TG0523.axis", axis.span, name=axis.name)
@@ -294,7 +298,7 @@ class _Directives:
 
     def _hint(self, node: syntax.HintStatement) -> Directive | None:
         words = self._words(node.choices, [h.value for h in Hint], "hint")
-        if not self._tensor(node.tensor) or words is None:
+        if not self._tensor(node.tensor, ()) or words is None:
             return None
         name, span = node.tensor.name, node.choices[0].span.to(node.choices[-1].span)
         written = self.scope.tensors[name].role is not Role.IN

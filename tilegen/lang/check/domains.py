@@ -126,7 +126,11 @@ class DomainFinder(NameRules):
             if not self.scope.sure(Fact.MEANING, name):
                 self.failed = True
             elif candidate is None:
-                self.report("TG0307.axis", clause.axis.span, name=near_to(name, frame))
+                self.report(
+                    "TG0307.axis",
+                    clause.axis.span,
+                    name=near_to(name, [n for n, c in frame.items() if c.range is None]),
+                )
                 self.reported.add(name)
             elif candidate.range is not None:
                 self.report("TG0307.twice", clause.span, name=name, earlier=candidate.range.span)

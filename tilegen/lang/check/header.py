@@ -45,12 +45,15 @@ def resolve_header(kernel: syntax.KernelDecl, problems: Problems) -> Scope:
 def _choices(parameter: syntax.TypeParamDecl, scope: Scope, problems: Problems) -> tuple[DType, ...]:
     name = parameter.name.name
     chosen: dict[str, DType] = {}
+    listed = [choice.name for choice in parameter.choices]
     for earlier, choice in zip((None, *parameter.choices), parameter.choices, strict=False):
         if choice.name in chosen and earlier is not None:
             rest = Span(choice.span.source, earlier.span.end, choice.span.end)
             problems.report("TG0203", choice.span, name=name, choice=choice.name, rest=rest)
         elif choice.name not in DTYPES:
-            problems.report("TG0202", choice.span, name=near_to(choice.name, DTYPES))
+            problems.report(
+                "TG0202", choice.span, name=near_to(choice.name, [t for t in DTYPES if t not in listed])
+            )
             scope.doubt(Fact.CHOICES, name)
         else:
             chosen[choice.name] = DTYPES[choice.name]

@@ -69,6 +69,7 @@ def find_domains(
     statements = [i for i in node.items if isinstance(i, syntax.AssignStatement | syntax.LetStatement)]
     scope.later = {s.name.name for s in statements if isinstance(s, syntax.LetStatement)}
     scope.reads = {name for statement in statements for name in names_below(statement.value)}
+    scope.targets = {s.target.base.name for s in statements if isinstance(s, syntax.AssignStatement)}
     for statement in statements:
         if isinstance(statement, syntax.AssignStatement):
             domain = _assignment_domain(statement, scope, bindings, problems)

@@ -14,7 +14,7 @@ from tilegen.lang import syntax
 from tilegen.lang.check.indices import index_expression, is_quasi_affine, leaves, names_in, operands
 from tilegen.lang.check.problems import Problems
 from tilegen.lang.check.scope import Fact, NameKind, Scope
-from tilegen.lang.check.values.functions import REDUCTIONS, known_functions
+from tilegen.lang.check.values.functions import REDUCTIONS, arity, known_functions
 from tilegen.lang.near import near_to
 from tilegen.lang.source import Span
 from tilegen.lang.spec import Role
@@ -109,11 +109,11 @@ class NameRules(ABC):
             self.where(call)
             return
         if name not in known:
-            self._unknown_function(call.function, known)
+            self._unknown_function(call.function, len(call.arguments))
         for argument in call.arguments:
             self.value(argument)
 
-    def _unknown_function(self, function: syntax.Ident, known: list[str]) -> None:
+    def _unknown_function(self, function: syntax.Ident, arguments: int) -> None:
         name = function.name
         if not self.scope.sure(Fact.MEANING, name):
             self.failed = True
@@ -122,6 +122,8 @@ class NameRules(ABC):
         elif name in self.scope.declared:
             self.report("TG0406.brackets", function.span, name=name, kind=self.scope.declared[name][0])
         else:
+            known = [n for n in known_functions() if arity(n) == arguments]
+            known += self.scope.type_params if arguments == 1 else ()
             self.report("TG0406.function", function.span, name=near_to(name, known))
 
     def _value_name(self, name: syntax.Name) -> None:
@@ -135,7 +137,8 @@ class NameRules(ABC):
         elif rank is not None:
             self.readable(text, name)
         elif text not in scope.sizes and text not in scope.scalars and not self.axis_known(text):
-            self._unknown_name(text, name, [*self.axes_in_scope, *scope.value_names])
+            known = [*self.axes_in_scope, *scope.sizes, *scope.scalars]
+            self._unknown_name(text, name, [*known, *(n for n in self._readable() if not scope.rank(n))])
 
     def _fitting(self, name: str) -> str | None:
         """Indices for a tensor or local: axes here that have the extents of its dimensions."""
@@ -147,14 +150,21 @@ class NameRules(ABC):
         whole = len(chosen) == self.scope.rank(name)
         return ", ".join(candidate.name for candidate in chosen) if whole else None
 
-    def _unknown_name(self, text: str, node: syntax.Name | syntax.Ident, known: Iterable[str]) -> None:
+    def _readable(self) -> list[str]:
+        """Tensors and locals that may be read."""
+        return [*(n for n, t in self.scope.tensors.items() if t.role is not Role.OUT), *self.scope.lets]
+
+    def _unknown_name(
+        self, text: str, node: syntax.Name | syntax.Ident, known: Iterable[str], brackets: bool = False
+    ) -> None:
         self.reported.add(text)
         if text in self.scope.type_params:
             self.report("TG0207.type", node.span, name=text)
         elif text in self.scope.later:
             self.report("TG0207.later", node.span, name=text)
         else:
-            self.report("TG0207.name", node.span, name=near_to(text, known))
+            element = None if brackets else near_to(text, self._readable()).nearest
+            self.report("TG0207.name", node.span, name=near_to(text, known), element=element)
             self.scope.unknown(text)
 
     def readable(self, name: str, node: syntax.Name | syntax.Ident) -> None:
@@ -172,7 +182,7 @@ class NameRules(ABC):
             self.failed = True
         elif self.scope.rank(base) is None:
             if base not in declared and not self.axis_known(base):
-                self._unknown_name(base, node.base, [*self.scope.tensors, *self.scope.lets])
+                self._unknown_name(base, node.base, self._readable(), brackets=True)
             elif base in declared and declared[base][0] is NameKind.LOCAL:
                 # A local that is declared and has no axes yet is the one whose value this is.
                 self.report("TG0207.itself", node.base.span, name=base)

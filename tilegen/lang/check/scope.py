@@ -53,7 +53,7 @@ class Fact(Enum):
 
 @dataclass
 class Scope:
-    """`later`: locals of the lines below. `reads`: names in the values of statements."""
+    """`later`: locals of the lines below. `reads`: names in the values of statements. `targets`: names assigned."""
 
     sizes: dict[str, Size] = field(default_factory=dict)
     scalars: dict[str, syntax.ScalarDecl] = field(default_factory=dict)
@@ -62,6 +62,7 @@ class Scope:
     lets: dict[str, tuple[Axis, ...]] = field(default_factory=dict)
     later: set[str] = field(default_factory=set)
     reads: set[str] = field(default_factory=set)
+    targets: set[str] = field(default_factory=set)
     declared: dict[str, tuple[NameKind, Span]] = field(default_factory=dict)
     doubts: set[tuple[Fact, str]] = field(default_factory=set)
 
@@ -100,7 +101,3 @@ class Scope:
         """A bare name in an index is an axis unless it is a size, a scalar parameter, a tensor or a let."""
         tables = (self.sizes, self.scalars, self.tensors, self.lets)
         return self.sure(Fact.MEANING, name) and not any(name in table for table in tables)
-
-    @property
-    def value_names(self) -> list[str]:
-        return [*self.sizes, *self.scalars, *self.tensors, *self.lets]

@@ -171,7 +171,7 @@ def check_target_role(node: syntax.AssignStatement, scope: Scope, problems: Prob
         case = "TG0212.local" if kind is NameKind.LOCAL else "TG0212.kind"
         problems.report(case, base.span, name=name, kind=kind)
     else:
-        written = [n for n, t in scope.tensors.items() if t.role is not Role.IN]
+        written = [n for n, t in scope.tensors.items() if t.role is not Role.IN and n not in scope.targets]
         problems.report("TG0207.tensor", base.span, name=near_to(name, written))
         scope.unknown(name)
         if name == "let":  # of a local without a name

@@ -131,8 +131,10 @@ def check_settings(settings: Sequence[syntax.TestClause], scope: Scope, problems
             if scalar is not None:
                 scalars[name] = scalar
         elif scope.sure(Fact.MEANING, name):
-            known = near_to(name, [*scope.sizes, *scope.type_params, *scope.scalars])
-            problems.report("TG0540.unknown", setting.keyword.span, name=known)
+            given = [s.keyword.name for s in settings]
+            known = (*scope.sizes, *scope.type_params, *scope.scalars)
+            left = near_to(name, [n for n in known if n not in given])
+            problems.report("TG0540.unknown", setting.keyword.span, name=left, known=known)
         seen.add(name)
     return sizes, scalars, types
 

@@ -17,12 +17,11 @@ Equal = tuple[tuple[Expr, Expr], ...]
 
 def check_outputs_written(node: syntax.KernelDecl, scope: Scope, problems: Problems) -> None:
     """Every `out` and `inout` tensor is assigned somewhere."""
-    targets = {i.target.base.name for i in node.items if isinstance(i, syntax.AssignStatement)}
     outputs = [t for t in scope.tensors.values() if t.role is not Role.IN and scope.sure(Fact.ROLE, t.name)]
     if not scope.sure(Fact.WRITTEN):
         return
     for tensor in outputs:
-        if tensor.name not in targets:
+        if tensor.name not in scope.targets:
             others = None if len(outputs) == 1 else Role.IN
             problems.report("TG0209.tensor", tensor.span, name=tensor.name, role=tensor.role, instead=others)
     if not outputs and not any(fact is Fact.MEANING for fact, _ in scope.doubts):

@@ -338,7 +338,10 @@ CODES: tuple[Code, ...] = (
         spec(*_XY, "test M = 3"),
         unknown=case(
             "`{name}` is not a size, a type parameter or a scalar parameter of this kernel",
-            near("parameters"),
+            do(
+                edit("did you mean `{name:nearest}`?", "{name:nearest}"),
+                "parameters known here: {known:list}",
+            ),
         ),
         twice=case("`{name}` is given twice", "keep one of them"),
     ),

@@ -92,7 +92,14 @@ CODES: tuple[Code, ...] = (
         "A name in an expression is a size, a scalar parameter, an axis of the statement, a tensor or a local "
         "declared before.",
         spec("in input: f32[N]", "out y: f32[N]", "y[i] = inptu[i]"),
-        name=case("unknown name `{name}`", near("names")),
+        name=case(
+            "unknown name `{name}`",
+            do(
+                edit("did you mean `{name:nearest}`?", "{name:nearest}"),
+                "did you mean an element of `{element}`, `{element}[…]`?",
+                "{name:near names}",
+            ),
+        ),
         tensor=case("unknown tensor `{name}`", near("tensors")),
         size=case(
             "`{name}` is not a size of this kernel",

@@ -36,7 +36,7 @@ def parse(source: Source) -> File:
 
 
 def _unlike(lexical: list[Diagnostic], problems: list[Diagnostic]) -> list[Diagnostic]:
-    """Those of `problems` that do not follow on their line from what is no token. A foreign operator is read as ours."""
+    """Those of `problems` that do not follow, on their line, from what is no token. Foreign operators are read as ours."""
     unread = [p for p in lexical if p.span is not None and p.code != "TG0114"]
     lines = {p.span.line: p.span.start for p in unread if p.span is not None}
     return [p for p in problems if p.span is None or p.span.start < lines.get(p.span.line, p.span.end + 1)]

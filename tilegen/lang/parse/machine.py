@@ -302,8 +302,8 @@ class Machine:
         return self._open_block() or self._recover()
 
     def _open_block(self) -> bool:
-        """Reads the `{` that is missing before the present token, where nothing else could stand and the token can stand
-        behind it."""
+        """Reads the `{` that is missing before the present token, where nothing else could stand and the token can
+        stand behind it."""
         if [kind for kind in self.table.actions[self.states[-1]] if self.accepts(kind)] != ["LBRACE"]:
             return False
         stacks = (self.states, self.values, self.starts, self.ends)
@@ -369,7 +369,7 @@ class Machine:
         return True
 
     def _skip(self, depth: int, braces: int) -> None:
-        """Moves to what ends the statement at hand, of which `depth` brackets and `braces` of sets or structs are open."""
+        """Moves to what ends the statement at hand, of which `depth` brackets and `braces` of sets are open."""
         if (
             (depth or braces)
             and self.at

@@ -15,7 +15,7 @@ from tilegen.lang.check.values.conversions import (
     explicit_cast,
     settle,
 )
-from tilegen.lang.check.values.functions import FUNCTIONS, ON_LITERALS, Operands
+from tilegen.lang.check.values.functions import FUNCTIONS, ON_LITERALS, Operands, arity
 from tilegen.lang.spec import Call, Literal, Value
 
 if TYPE_CHECKING:
@@ -26,14 +26,14 @@ def build_call(builder: ValueBuilder, node: syntax.CallExpression) -> Operand | 
     name, problems = node.function.name, builder.problems
     arguments = [builder.build(a) for a in node.arguments]
     dtype = builder.types.choices.get(name) or DTYPES.get(name)
-    arity = 3 if name == "where" else 1 if dtype is not None else FUNCTIONS[name][0]
-    if len(arguments) != arity:
+    taken = arity(name)
+    if len(arguments) != taken:
         case = "TG0407.where" if name == "where" else "TG0407.call"
-        letters, given = ", ".join("xyz"[:arity]), len(arguments)
-        problems.report(case, node.span, name=name, arity=arity, given=given, letters=letters)
+        letters, given = ", ".join("xyz"[:taken]), len(arguments)
+        problems.report(case, node.span, name=name, arity=taken, given=given, letters=letters)
         return None
     known = [a for a in arguments if a is not None]
-    if len(known) < arity:
+    if len(known) < taken:
         return None
     if dtype is not None:
         return explicit_cast(known[0], dtype, node.span, problems)

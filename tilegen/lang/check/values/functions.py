@@ -95,5 +95,9 @@ ON_LITERALS: dict[str, Callable[..., float]] = {
 }
 
 
+def arity(name: str) -> int:
+    return 3 if name == "where" else FUNCTIONS[name][0] if name in FUNCTIONS else 1
+
+
 def known_functions() -> tuple[str, ...]:
     return ("where", *FUNCTIONS, *DTYPES)
