@@ -8,6 +8,7 @@ from itertools import product
 import pytest
 
 from tilegen.lang.check import call_problems
+from tilegen.lang.diagnostics import told
 from tilegen.lang.spec import Kernel
 
 Check = Callable[[str], Kernel]
@@ -120,7 +121,7 @@ def test_an_index_beyond_64_bits(kernel: Check, body: str, sizes: dict[str, int]
 
 def test_a_bound_names_index_and_extent(kernel: Check) -> None:
     (problem,) = call_problems(kernel(SHIFT), {"N": 5, "s": 2})
-    assert problem.message == "the index i + s of `x` reaches 6, and axis 0 has the extent 5"
+    assert told(problem).message == "the index i + s of `x` reaches 6, and axis 0 has the extent 5"
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from tilegen.lang.check import call_problems
-from tilegen.lang.diagnostics import SpecError
+from tilegen.lang.diagnostics import SpecError, told
 from tilegen.lang.spec import Kernel, Spec
 from tilegen.reference import SizeError, infer_sizes
 
@@ -59,7 +59,7 @@ def test_in_a_call(place: str, size: str, kernel: Callable[[str], Kernel]) -> No
     problems = call_problems(found, {"M": 8, "Z": 0})
     hidden = place == "behind a condition" and size == "Z"  # only its points tell
     assert [p.code for p in problems][:1] == ([] if hidden else ["TG0316"])
-    assert all(p.helps for p in problems)
+    assert all(told(p).helps for p in problems)
     assert not call_problems(found, {"M": 8, "Z": 1})
 
 

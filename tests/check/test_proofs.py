@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tilegen.algebra import Expr, evaluate, expr, sym
-from tilegen.lang.check.bounds import BoundsProver, Proved, Refuted
-from tilegen.lang.check.guards import Conditions
-from tilegen.lang.check.one_to_one import are_disjoint, is_one_to_one
-from tilegen.lang.check.symbolic import Space
+from tilegen.lang.check.proofs.bounds import BoundsProver, Proved, Refuted
+from tilegen.lang.check.proofs.guards import Conditions
+from tilegen.lang.check.proofs.one_to_one import are_disjoint, is_one_to_one
+from tilegen.lang.check.proofs.symbolic import Space
 from tilegen.lang.source import Source, Span
 from tilegen.lang.spec import Axis
 

@@ -14,6 +14,7 @@ from tilegen.api.tensors import Passed, conversion, element_of, label, read, req
 from tilegen.dtypes import Struct
 from tilegen.errors import CallError, CallTypeError, coded
 from tilegen.lang.check import call_problems
+from tilegen.lang.diagnostics import told
 from tilegen.lang.spec import Kernel, KernelFamily, Role, Tensor
 from tilegen.reference import SizeError, infer_sizes
 from tilegen.run.arguments import check_element, check_no_overlap, check_one_device, check_writable
@@ -295,7 +296,7 @@ def _integer(name: str, value: Any) -> int:
 def _require_legal(kernel: Kernel, sizes: Mapping[str, int], scalars: Mapping[str, Number]) -> None:
     """What only sizes can decide: bounds, bindings, reductions over nothing. Raises CallError with the check's code."""
     integers = {n: int(v) for n, v in scalars.items() if isinstance(v, int)}
-    problems = call_problems(kernel, {**sizes, **integers})
+    problems = [told(p) for p in call_problems(kernel, {**sizes, **integers})]
     if problems:
         first = problems[0]
         more = tuple(p.message for p in problems[1:])

@@ -1,9 +1,15 @@
-"""Problems as data. One renderer (`render_diagnostic`) turns them into text, `to_json` into values for `--json`."""
+"""Problems as data: what a rule finds (`Problem`: a case and values), and what a person is told (`Diagnostic`: words).
+
+The words are those of the case in `codes`, which is imported only where something is told. One renderer
+(`render_diagnostic`) makes text of them, `to_json` values for `--json`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from enum import Enum
+from functools import cached_property
 from typing import Any
 
 from tilegen.frozen import dataclass
@@ -16,6 +22,28 @@ class Severity(Enum):
 
 
 @dataclass(frozen=True, slots=True)
+class Problem:
+    """What is wrong: a `case` of a code (`TG0309.local`), where, and the values that its words name."""
+
+    case: str
+    span: Span | None
+    values: tuple[tuple[str, object], ...]
+    circumstances: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def code(self) -> str:
+        return self.case.partition(".")[0]
+
+    def under(self, kind: str, text: str) -> Problem:
+        """The same, told to depend on something: a kind of `codes.CIRCUMSTANCES`, and which."""
+        return replace(self, circumstances=(*self.circumstances, (kind, text)))
+
+
+def problem(case: str, span: Span | None, /, **values: object) -> Problem:
+    return Problem(case, span, tuple(values.items()))
+
+
+@dataclass(frozen=True, slots=True)
 class Label:
     """A second place that matters, with what is to be seen there."""
 
@@ -24,8 +52,17 @@ class Label:
 
 
 @dataclass(frozen=True, slots=True)
+class Edit:
+    """A way out, exactly: `text` instead of what stands at `span`."""
+
+    span: Span
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One problem: what is wrong (`message`), where (`span`), facts (`notes`) and what to type instead (`helps`)."""
+    """One problem in words: what is wrong (`message`), where (`span`), facts (`notes`) and what to type instead
+    (`helps`, of which `edits` are the exact ones)."""
 
     code: str
     message: str
@@ -34,14 +71,54 @@ class Diagnostic:
     helps: tuple[str, ...] = ()
     labels: tuple[Label, ...] = ()
     severity: Severity = Severity.ERROR
+    edits: tuple[Edit, ...] = ()
+
+
+def told(problem: Problem | Diagnostic) -> Diagnostic:
+    """`problem` in the words of its case."""
+    if isinstance(problem, Diagnostic):
+        return problem
+    from tilegen.lang.codes import CASES, CIRCUMSTANCES
+    from tilegen.lang.codes.entry import fill, fill_each
+
+    case, values = CASES[problem.case], dict(problem.values)
+    message = fill(case.message, values)
+    assert message is not None, f"{problem.case} has no message without all of its values"
+    notes = [text for note in case.notes if (text := fill(note, values)) is not None]
+    notes += [CIRCUMSTANCES[kind].format(text) for kind, text in problem.circumstances]
+    labels = [
+        Label(place, text)
+        for name, template in case.labels
+        if isinstance(place := values[name], Span) and (text := fill((template,), values)) is not None
+    ]
+    helps: list[str] = []
+    edits: list[Edit] = []
+    for alternatives in case.helps:
+        found = next(((h, text) for h in alternatives if (text := fill((h.text,), values)) is not None), None)
+        if found is not None:
+            help, text = found
+            helps.append(text)
+            place = values[help.at] if help.at else problem.span
+            if isinstance(place, Span):
+                edits += [Edit(place, typed) for edit in help.edits for typed in fill_each(edit, values)]
+    return Diagnostic(
+        problem.code, message, problem.span, tuple(notes), tuple(helps), tuple(labels), edits=tuple(edits)
+    )
 
 
 class SpecError(Exception):
     """A spec (or a request about it) that cannot be honoured. Carries every problem that was found."""
 
-    def __init__(self, diagnostics: Sequence[Diagnostic]) -> None:
-        self.diagnostics: tuple[Diagnostic, ...] = tuple(diagnostics)
-        super().__init__("\n".join(render_diagnostic(d) for d in self.diagnostics))
+    def __init__(self, problems: Sequence[Problem | Diagnostic]) -> None:
+        super().__init__(problems)
+        self.problems = tuple(problems)
+
+    @cached_property
+    def diagnostics(self) -> tuple[Diagnostic, ...]:
+        return tuple(told(problem) for problem in self.problems)
+
+    def __str__(self) -> str:
+        return "\n".join(render_diagnostic(d) for d in self.diagnostics)
 
 
 def render_diagnostic(diagnostic: Diagnostic, colour: bool = False) -> str:
@@ -74,6 +151,7 @@ def to_json(diagnostic: Diagnostic) -> dict[str, Any]:
         "notes": list(diagnostic.notes),
         "helps": list(diagnostic.helps),
         "labels": [{"place": _place(label.span), "text": label.text} for label in diagnostic.labels],
+        "edits": [{"place": _place(edit.span), "text": edit.text} for edit in diagnostic.edits],
     }
 
 

@@ -345,11 +345,12 @@ class RuntimeBound:
 
 @dataclass(frozen=True, slots=True)
 class RuntimeCondition:
-    """`value >= 0` must hold at a call in which all of `axes` have a point; `reason` completes "…, so that …"."""
+    """`value >= 0` must hold at a call in which all of `axes` have a point; `target`, a left-hand side, then
+    writes each element once."""
 
     value: Expr
     axes: tuple[Axis, ...]
-    reason: str
+    target: str
     span: Span = field(repr=False, compare=False)
 
 

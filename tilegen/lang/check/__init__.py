@@ -30,10 +30,5 @@ def _kernel_named_once(
 ) -> None:
     earlier = names.setdefault(kernel.name.name, kernel)
     if earlier is not kernel:
-        problems.error(
-            "TG0201",
-            f"the file has two kernels `{kernel.name.name}`",
-            kernel.name.span,
-            labels=[(earlier.name.span, "first declared here")],
-            help="choose another name",
-        )
+        place = earlier.name.span
+        problems.report("TG0201.kernel", kernel.name.span, name=kernel.name.name, earlier=place)

@@ -20,8 +20,8 @@ from tilegen.algebra import (
     symbols,
     zero_divisor,
 )
-from tilegen.lang.check.memories import CONSTANT_MEMORY, constant_bytes
-from tilegen.lang.diagnostics import Diagnostic
+from tilegen.lang.check.tensors.memories import CONSTANT_MEMORY, constant_bytes
+from tilegen.lang.diagnostics import Problem, problem
 from tilegen.lang.source import Span
 from tilegen.lang.spec import (
     Assign,
@@ -45,7 +45,7 @@ from tilegen.lang.spec import (
 _NO_IDENTITY = (Reduction.MAX, Reduction.MIN, Reduction.MEAN, Reduction.ARGMAX, Reduction.ARGMIN)
 
 
-def call_problems(kernel: Kernel, sizes: Mapping[str, int]) -> tuple[Diagnostic, ...]:
+def call_problems(kernel: Kernel, sizes: Mapping[str, int]) -> tuple[Problem, ...]:
     """Why `kernel` cannot run on these sizes; empty if it can.
 
     `sizes` maps every run-time size to its value, and compile-time sizes that the caller overrides; values of integer
@@ -59,10 +59,7 @@ def call_problems(kernel: Kernel, sizes: Mapping[str, int]) -> tuple[Diagnostic,
     values |= sizes
     missing = [s.name for s in kernel.sizes if s.name not in values]
     if missing:
-        names = ", ".join(f"`{m}`" for m in missing)
-        return (
-            Diagnostic("TG0320", f"no value for the size {names}", kernel.span, helps=("pass it by name",)),
-        )
+        return (problem("TG0320.missing", kernel.span, names=tuple(missing)),)
     found = list(_sizes(kernel, values)) or list(_divisions(kernel, values))
     if found:
         return tuple(found)
@@ -80,15 +77,13 @@ def call_problems(kernel: Kernel, sizes: Mapping[str, int]) -> tuple[Diagnostic,
     return tuple(found)
 
 
-def _sizes(kernel: Kernel, values: Mapping[str, int]) -> Iterator[Diagnostic]:
+def _sizes(kernel: Kernel, values: Mapping[str, int]) -> Iterator[Problem]:
     for size in kernel.sizes:
         if values[size.name] < 0:
-            message = f"the size `{size.name}` is {values[size.name]}, and a size is 0 or more"
-            help = f"pass `{size.name}` = 0 or more"
-            yield Diagnostic("TG0320", message, size.span, helps=(help,))
+            yield problem("TG0320.negative", size.span, name=size.name, value=values[size.name])
 
 
-def _divisions(kernel: Kernel, values: Mapping[str, int]) -> Iterator[Diagnostic]:
+def _divisions(kernel: Kernel, values: Mapping[str, int]) -> Iterator[Problem]:
     """Divisions by sizes that are 0. Those of run-time sizes matter only where some point computes them."""
     for tensor in kernel.tensors:
         for value in (*tensor.extents, *tensor.strides, tensor.offset):
@@ -106,18 +101,14 @@ def _divisions(kernel: Kernel, values: Mapping[str, int]) -> Iterator[Diagnostic
         yield from found[:1]
 
 
-def _division(value: Expr, values: Mapping[str, int], span: Span) -> Iterator[Diagnostic]:
+def _division(value: Expr, values: Mapping[str, int], span: Span) -> Iterator[Problem]:
     atom = zero_divisor(value, values)
     if atom is not None:
-        names = sorted(symbols(atom.right) & values.keys())
-        given = ", ".join(f"{name} = {values[name]}" for name in names)
-        yield Diagnostic(
-            "TG0316",
-            f"{str(atom)[1:-1]} divides by 0",
-            span,
-            (f"{atom.right} is 0 at {given}" if atom.right.symbol is None else given,) if given else (),
-            (f"choose another value for {' or '.join(f'`{n}`' for n in names) or 'the divisor'}",),
-        )
+        names = tuple(sorted(symbols(atom.right) & values.keys()))
+        given = ", ".join(f"{name} = {values[name]}" for name in names) or None
+        divisor = atom.right if atom.right.symbol is None else None
+        text = str(atom)[1:-1]
+        yield problem("TG0316.sizes", span, text=text, divisor=divisor, given=given, names=names or None)
 
 
 def _indices(
@@ -149,7 +140,7 @@ def _indices(
                 yield from _indices(children(node), ranges, values, conditional)
 
 
-def _beyond_64_bits(kernel: Kernel, values: Mapping[str, int]) -> Iterator[Diagnostic]:
+def _beyond_64_bits(kernel: Kernel, values: Mapping[str, int]) -> Iterator[Problem]:
     """Expressions of axes, sizes and scalars that are not exact in 64 bits, or a part of which is not."""
     known = {name: Range(number, number) for name, number in values.items()}
     for statement in kernel.statements:
@@ -159,13 +150,8 @@ def _beyond_64_bits(kernel: Kernel, values: Mapping[str, int]) -> Iterator[Diagn
         for index, ranges, _ in _indices(_computed(statement), _box(axes, known), values):
             if (1 << 63) - 1 < size_bound(index, ranges) < math.inf:
                 names = sorted(symbols(index) & values.keys())
-                yield Diagnostic(
-                    "TG0327",
-                    f"{index} leaves 64 bits",
-                    statement.span,
-                    (f"at {', '.join(f'{name} = {values[name]}' for name in names)}",) if names else (),
-                    ("choose numbers that keep it, and every part of it, below 2^63",),
-                )
+                given = ", ".join(f"{name} = {values[name]}" for name in names) or None
+                yield problem("TG0327", statement.span, index=index, given=given)
                 break
 
 
@@ -173,40 +159,31 @@ def _computed(statement: Let | Assign) -> tuple[Value | Expr, ...]:
     return (*(statement.indices if isinstance(statement, Assign) else ()), statement.value)
 
 
-def _bindings(kernel: Kernel, values: Mapping[str, int]) -> Iterator[Diagnostic]:
+def _bindings(kernel: Kernel, values: Mapping[str, int]) -> Iterator[Problem]:
     for a, b in kernel.bindings:
         x, y = evaluate(a, values), evaluate(b, values)
         if x != y:
-            yield Diagnostic(
-                "TG0321",
-                f"{a} and {b} must be equal, and they are {x} and {y}",
-                kernel.span,
-                ("one axis indexes a dimension of each",),
-                ("pass arrays and sizes that agree",),
-            )
+            yield problem("TG0321", kernel.span, left=a, right=b, left_value=x, right_value=y)
 
 
-def _tensors(kernel: Kernel, values: Mapping[str, int]) -> Iterator[Diagnostic]:
+def _tensors(kernel: Kernel, values: Mapping[str, int]) -> Iterator[Problem]:
     total = 0
     for tensor in kernel.tensors:
         for d, extent in enumerate(tensor.extents):
             value = evaluate(extent, values)
             if value < 0:
-                message = f"axis {d} of `{tensor.name}` has the extent {extent}, which is {value}"
-                yield Diagnostic(
-                    "TG0322", message, tensor.span, helps=("choose sizes that make it 0 or more",)
+                yield problem(
+                    "TG0322.extent", tensor.span, axis=d, name=tensor.name, extent=extent, value=value
                 )
         if tensor.role is not Role.IN:
             yield from _overlap(tensor, values)
         if tensor.constant:
             total += constant_bytes(tensor, values) or 0
             if total > CONSTANT_MEMORY:
-                message = f"constant tensors need {total} bytes, and constant memory has {CONSTANT_MEMORY}"
-                help = "choose smaller sizes, or declare a tensor without `constant`"
-                yield Diagnostic("TG0323", message, tensor.span, helps=(help,))
+                yield problem("TG0323", tensor.span, total=total, most=CONSTANT_MEMORY)
 
 
-def _overlap(tensor: Tensor, values: Mapping[str, int]) -> Iterator[Diagnostic]:
+def _overlap(tensor: Tensor, values: Mapping[str, int]) -> Iterator[Problem]:
     """Elements that are written lie apart: each stride is longer than all shorter ones reach (those of `*` are looked
     at with the array)."""
     extents = [evaluate(e, values) for e in tensor.extents]
@@ -219,19 +196,22 @@ def _overlap(tensor: Tensor, values: Mapping[str, int]) -> Iterator[Diagnostic]:
     for step, axis in sorted(steps) if all(e > 0 for e in extents) else ():
         if step < reach:
             stride = tensor.strides[axis]
-            yield Diagnostic(
-                "TG0322",
-                f"axis {axis} of `{tensor.name}` is written and has the stride {stride}"
-                + (f", which is {step}" if stride is None or stride.constant is None else ""),
+            written = stride is None or stride.constant is None
+            yield problem(
+                "TG0322.stride",
                 tensor.span,
-                (f"elements of `{tensor.name}` share memory then: its extents are {tuple(extents)}",),
-                (f"choose sizes that make it {reach} or more: each element needs a place of its own",),
+                axis=axis,
+                name=tensor.name,
+                stride=stride,
+                step=step if written else None,
+                extents=tuple(extents),
+                reach=reach,
             )
             return
         reach += step * (extents[axis] - 1)
 
 
-def _bound(bound: RuntimeBound, values: Mapping[str, int]) -> Iterator[Diagnostic]:
+def _bound(bound: RuntimeBound, values: Mapping[str, int]) -> Iterator[Problem]:
     axes = _ranges(bound.axes, values)
     if axes is None:
         return
@@ -244,13 +224,15 @@ def _bound(bound: RuntimeBound, values: Mapping[str, int]) -> Iterator[Diagnosti
     if low > high or (low >= 0 and high < extent):
         return
     worst = int(low) if low < 0 else int(high)
-    yield Diagnostic(
+    yield problem(
         "TG0324",
-        f"the index {bound.index} of `{bound.tensor}` reaches {worst}, "
-        f"and axis {bound.dimension} has the extent {extent}",
         bound.span,
-        (f"the extent {bound.extent} is {extent} at these sizes",) if bound.extent.constant is None else (),
-        ("pass sizes for which the index stays inside, or give the tensor a boundary",),
+        index=bound.index,
+        name=bound.tensor,
+        worst=worst,
+        axis=bound.dimension,
+        extent=extent,
+        written=bound.extent if bound.extent.constant is None else None,
     )
 
 
@@ -291,39 +273,39 @@ def _box(axes: Sequence[Axis], outer: Mapping[str, Range] = MappingProxyType({})
 
 
 def _by_integer_sets(index: Expr, axes: Sequence[Axis], guards: Sequence[Expr]) -> tuple[float, float] | None:
-    from tilegen.lang.check.affine import extremes
-    from tilegen.lang.check.samples import is_affine
-    from tilegen.lang.check.symbolic import Space
+    from tilegen.lang.check.proofs.affine import extremes
+    from tilegen.lang.check.proofs.samples import is_affine
+    from tilegen.lang.check.proofs.symbolic import Space
 
     space = Space(tuple(axes), tuple(guards))
     return extremes(index, space) if is_affine([index], space) else None
 
 
-def _conditions(kernel: Kernel, values: Mapping[str, int]) -> Iterator[Diagnostic]:
+def _conditions(kernel: Kernel, values: Mapping[str, int]) -> Iterator[Problem]:
     for condition in kernel.runtime_conditions:
         axes = _ranges(condition.axes, values)
         if axes is None or evaluate(condition.value, values) >= 0:
             continue
         if all((a.upper - a.lower).constant == 1 for a in axes):
             continue
-        yield Diagnostic(
+        plain = all(isinstance(a, Sym) for m, _ in condition.value.terms for a in m)
+        yield problem(
             "TG0325",
-            f"{condition.value + 1} must be at least 1, so that {condition.reason}"
-            if all(isinstance(a, Sym) for m, _ in condition.value.terms for a in m)
-            else f"it is not so that {condition.reason}: {condition.value} is negative",
             condition.span,
-            (f"it is {evaluate(condition.value, values) + 1} at these sizes",),
-            ("choose sizes that make it so",),
+            least=condition.value + 1 if plain else None,
+            gap=condition.value,
+            target=condition.target,
+            value=evaluate(condition.value, values) + 1,
         )
 
 
-def _empty_reductions(kernel: Kernel, values: Mapping[str, int]) -> Iterator[Diagnostic]:
+def _empty_reductions(kernel: Kernel, values: Mapping[str, int]) -> Iterator[Problem]:
     """`max`, `min`, `mean` and arg-reductions have no value over nothing."""
     for statement in kernel.statements:
         yield from _empty_in(statement, values)
 
 
-def _empty_in(statement: Let | Assign, values: Mapping[str, int]) -> Iterator[Diagnostic]:
+def _empty_in(statement: Let | Assign, values: Mapping[str, int]) -> Iterator[Problem]:
     outer = _ranges(statement.axes, values)
     if outer is None:
         return
@@ -340,7 +322,7 @@ def _empty_in(statement: Let | Assign, values: Mapping[str, int]) -> Iterator[Di
                 yield _nothing_in(value, axis, [a for a in statement.axes if a.name in names])
 
 
-def always_empty(statement: Let | Assign) -> Iterator[Diagnostic]:
+def always_empty(statement: Let | Assign) -> Iterator[Problem]:
     """Reductions without an identity over a range that is empty at one end of another axis, whatever the sizes, and
     that no `where` may leave out there."""
     for value in _unconditional(statement.value):
@@ -356,11 +338,11 @@ def always_empty(statement: Let | Assign) -> Iterator[Diagnostic]:
 
 @dataclass(frozen=True, slots=True)
 class _End:
-    """Where a range is shortest, `least` points: at the beginning of another axis or at its end. `clause`: what that
-    axis runs over without the points at which nothing is left."""
+    """Where a range is shortest, `least` points: at the end of another axis, or (`first`) at its beginning. `clause`:
+    what that axis runs over without the points at which nothing is left."""
 
     least: Expr
-    place: str
+    first: bool
     clause: str
 
 
@@ -371,9 +353,9 @@ def _shrinks(axis: Axis, outer: Sequence[Axis]) -> _End | None:
         return None
     (around,), (factors, rest) = outer, parts
     if factors.get(around.name) == algebra.ONE:
-        return _End(around.lower + rest, "beginning", f"for {around.name} in {1 - rest}..{around.upper}")
+        return _End(around.lower + rest, True, f"for {around.name} in {1 - rest}..{around.upper}")
     if factors.get(around.name) == algebra.expr(-1):
-        return _End(rest - around.upper + 1, "end", f"for {around.name} in {around.lower}..{rest}")
+        return _End(rest - around.upper + 1, False, f"for {around.name} in {around.lower}..{rest}")
     return None
 
 
@@ -384,15 +366,15 @@ def _unconditional(value: Value) -> Iterator[Value]:
         yield from _unconditional(child)
 
 
-def _nothing_in(value: Reduce, axis: Axis, outer: Sequence[Axis]) -> Diagnostic:
+def _nothing_in(value: Reduce, axis: Axis, outer: Sequence[Axis]) -> Problem:
     end = _shrinks(axis, outer)
-    help_text = "choose sizes that leave something to reduce"
-    if end is not None:
-        help_text = f"leave its {end.place} out: `{end.clause}`"
-    return Diagnostic(
+    return problem(
         "TG0326",
-        f"`{value.op.value}` over `{axis.name}` has nothing to reduce: its range {axis.lower}..{axis.upper} is empty",
         value.span,
-        ("sum, prod, any, all and count over nothing give their identity; this reduction has none",),
-        (help_text,),
+        reduction=value.op,
+        axis=axis.name,
+        lower=axis.lower,
+        upper=axis.upper,
+        beginning=end.clause if end is not None and end.first else None,
+        end=end.clause if end is not None and not end.first else None,
     )

@@ -3,14 +3,14 @@ decided where a schedule is completed."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from tilegen.algebra import Expr, substitute
 from tilegen.lang import syntax
-from tilegen.lang.check.indices import DividesByZero, fold
-from tilegen.lang.check.problems import Problems, suggestion
-from tilegen.lang.check.scope import Scope
+from tilegen.lang.check.indices import fold_number, names_in
+from tilegen.lang.check.problems import Problems
+from tilegen.lang.check.scope import Fact, Scope
+from tilegen.lang.near import near_to
 from tilegen.lang.spec import (
     Bounds,
     BoundsDirective,
@@ -38,7 +38,7 @@ _OF_AXES = ("tile", "threads", "unroll", "blocks", "cluster")
 def check_schedules(
     node: syntax.KernelDecl, scope: Scope, axes: Sequence[str], problems: Problems
 ) -> tuple[ScheduleSpec, ...]:
-    checker = _Directives(scope, axes, _read_tensors(node), problems)
+    checker = _Directives(scope, axes, problems)
     seen: dict[str, syntax.ScheduleDecl] = {}
     schedules = []
     for item in node.items:
@@ -50,58 +50,17 @@ def check_schedules(
 
 def _named_once(item: syntax.ScheduleDecl, seen: dict[str, syntax.ScheduleDecl], problems: Problems) -> None:
     if item.name.name == "auto":
-        problems.error(
-            "TG0520",
-            "`auto` is the schedule that tilegen chooses itself, and cannot be declared",
-            item.name.span,
-            help="choose another name",
-        )
+        problems.report("TG0520.auto", item.name.span)
     earlier = seen.setdefault(item.name.name, item)
     if earlier is not item:
-        problems.error(
-            "TG0520",
-            f"there are two schedules `{item.name.name}`",
-            item.name.span,
-            labels=[(earlier.name.span, "first declared here")],
-            help="choose another name",
-        )
-
-
-def _read_tensors(node: syntax.KernelDecl) -> set[str]:
-    found: set[str] = set()
-    for item in node.items:
-        if isinstance(item, syntax.AssignStatement | syntax.LetStatement):
-            _collect(item.value, found)
-    return found
-
-
-def _collect(node: syntax.Expression, found: set[str]) -> None:
-    match node:
-        case syntax.Name():
-            found.add(node.name)
-        case syntax.Indexed():
-            found.add(node.base.name)
-            for index in node.indices or ():
-                _collect(index, found)
-        case syntax.UnaryExpression():
-            _collect(node.operand, found)
-        case syntax.BinaryExpression():
-            _collect(node.left, found)
-            _collect(node.right, found)
-        case syntax.CallExpression():
-            for argument in node.arguments:
-                _collect(argument, found)
-        case syntax.ReduceExpression():
-            _collect(node.body, found)
-        case _:
-            return
+        place = earlier.name.span
+        problems.report("TG0520.twice", item.name.span, name=item.name.name, earlier=place)
 
 
 @dataclass
 class _Directives:
     scope: Scope
     axes: Sequence[str]
-    read: set[str]
     problems: Problems
 
     def all(self, schedule: syntax.ScheduleDecl) -> tuple[Directive, ...]:
@@ -140,13 +99,7 @@ class _Directives:
     def _once(self, key: str, ident: syntax.Ident, seen: dict[str, syntax.Ident]) -> None:
         earlier = seen.setdefault(key, ident)
         if earlier is not ident:
-            self.problems.error(
-                "TG0523",
-                f"`{key}` is given twice",
-                ident.span,
-                labels=[(earlier.span, "first given here")],
-                help="keep one of them",
-            )
+            self.problems.report("TG0523.directive", ident.span, name=key, earlier=earlier.span)
 
     def _one_way(self, directive: syntax.SettingsDirective, said: dict[str, syntax.Ident]) -> None:
         """An axis is named by itself or in one product, not in both."""
@@ -155,12 +108,14 @@ class _Directives:
                 assert setting.name is not None
                 earlier = said.setdefault(part, setting.name)
                 if earlier.name != setting.name.name:
-                    self.problems.error(
+                    self.problems.report(
                         "TG0530",
-                        f"`{earlier.name}` and `{setting.name.name}` cannot both be named in a schedule",
                         setting.name.span,
-                        labels=[(earlier.span, f"`{part}` is named so here")],
-                        help="name the same axis in both directives",
+                        first=earlier.name,
+                        second=setting.name.name,
+                        axis=part,
+                        earlier=earlier.span,
+                        place=setting.name.span,
                     )
 
     def _directive(self, node: syntax.DirectiveStatement) -> Directive | None:
@@ -182,136 +137,99 @@ class _Directives:
 
     # Names ----------------------------------------------------------------------------------------------------------
 
-    def _axis(self, ident: syntax.Ident) -> bool:
+    def _axis(self, ident: syntax.Ident, named: Iterable[str]) -> bool:
         """`i`, or `i*j` for the axis that both are. `i_` is an axis of a `let` that is read where there is an `i`."""
         names = ident.name.split("*")
         for name in names:
             if names.count(name) > 1:
-                self.problems.error(
-                    "TG0523", f"`{name}` is given twice", ident.span, help="name each axis once"
-                )
+                self.problems.report("TG0523.axis", ident.span, name=name)
                 return False
             if name not in self.axes and name.rstrip("_") not in self.axes:
-                self.problems.error(
-                    "TG0521",
-                    f"`{name}` is not an axis of this kernel",
-                    ident.span,
-                    help=suggestion(name, self.axes, "axes"),
-                )
+                if self.scope.sure(Fact.AXIS, name) and self.scope.sure(Fact.AXIS, name.rstrip("_")):
+                    known = [axis for axis in self.axes if axis not in named]
+                    self.problems.report("TG0521", ident.span, name=near_to(name, known))
                 return False
         return True
 
-    def _size(self, ident: syntax.Ident) -> bool:
+    def _size(self, ident: syntax.Ident, named: Iterable[str]) -> bool:
         """A size that a launch has."""
-        if ident.name in self.scope.sizes and ident.name not in self.scope.defaults:
+        scope, name = self.scope, ident.name
+        if name in scope.defaults:
+            self.problems.report("TG0529.known", ident.span, name=name)
+        elif name in scope.sizes:
             return True
-        known = ident.name in self.scope.defaults
-        self.problems.error(
-            "TG0529",
-            f"`{ident.name}` has its value in the header"
-            if known
-            else f"`{ident.name}` is not a size of this kernel",
-            ident.span,
-            help="leave it out"
-            if known
-            else suggestion(
-                ident.name, [s for s in self.scope.sizes if s not in self.scope.defaults], "sizes"
-            ),
-        )
+        elif scope.sure(Fact.MEANING, name):
+            sizes = [s for s in scope.sizes if s not in scope.defaults and s not in named]
+            self.problems.report("TG0529.unknown", ident.span, name=near_to(name, sizes))
         return False
 
-    def _tensor(self, ident: syntax.Ident) -> bool:
+    def _tensor(self, ident: syntax.Ident, named: Iterable[str]) -> bool:
+        """`named`: tensors that the directive names already, or that do not fit it."""
         if ident.name in self.scope.tensors:
             return True
-        if ident.name not in self.scope.broken:
-            self.problems.error(
-                "TG0522",
-                f"`{ident.name}` is not a tensor of this kernel",
-                ident.span,
-                help=suggestion(ident.name, self.scope.tensors, "tensors"),
-            )
+        if self.scope.sure(Fact.MEANING, ident.name):
+            known = [name for name in self.scope.tensors if name not in named]
+            self.problems.report("TG0522", ident.span, name=near_to(ident.name, known))
         return False
 
     # Values ---------------------------------------------------------------------------------------------------------
 
     def _numbers(
-        self,
-        value: syntax.SetValue,
-        what: str,
-        least: int = 1,
-        power: bool = False,
+        self, value: syntax.SetValue, word: str, least: int = 1, power: bool = False
     ) -> tuple[int, ...] | None:
         """The choices of a value; compile-time sizes may be used. `power`: of two."""
         numbers: list[int] = []
         for choice in value.choices:
-            number = self._number(choice, what, least)
+            number = self._number(choice, word, least)
             if number is None:
                 return None
             if power and number & (number - 1):
                 below = 1 << max(number, 1).bit_length() - 1
-                self.problems.error(
-                    "TG0524",
-                    f"{what} must be a power of two, and this is {number}",
-                    choice.span,
-                    help=f"the nearest are {below} and {2 * below}",
+                self.problems.report(
+                    "TG0524.power", choice.span, word=word, number=number, near=(below, 2 * below)
                 )
                 return None
             if number in numbers:
-                self.problems.error(
-                    "TG0524", f"{number} is in the set twice", choice.span, help="remove one of them"
-                )
+                self.problems.report("TG0524.twice", choice.span, number=number)
                 return None
             numbers.append(number)
         return tuple(numbers)
 
-    def _number(self, choice: syntax.Expression, what: str, least: int) -> int | None:
-        defaults = self.scope.defaults
-        try:
-            folded: Expr | None = fold(choice, defaults.__contains__, defaults)
-        except DividesByZero as error:
-            error.report(self.problems)
-            return None
-        number = None if folded is None else substitute(folded, dict(defaults)).constant
+    def _number(self, choice: syntax.Expression, word: str, least: int) -> int | None:
+        before = len(self.problems.found)
+        number = fold_number(choice, self.scope, self.problems)
         if number is not None and number >= least:
             return number
-        names = isinstance(choice, syntax.Name) and choice.name in self.scope.sizes
-        kind = "a positive integer" if least == 1 else "an integer, 0 or more"
-        self.problems.error(
-            "TG0524",
-            f"{what} must be {kind}",
-            choice.span,
-            note=f"`{choice.span.text}` is known only at run time" if names else (),
-            help="write a number"
-            if names
-            else f"write an integer, {least} or more, or a size that has a value in the header",
-        )
+        names = list(names_in(choice))
+        if len(self.problems.found) == before and all(self.scope.sure(Fact.MEANING, n) for n in names):
+            run_time = next(
+                (n for n in names if n in self.scope.sizes and n not in self.scope.defaults), None
+            )
+            case = "TG0524.positive" if least else "TG0524.natural"
+            self.problems.report(case, choice.span, word=word, size=run_time)
         return None
 
     def _settings(self, node: syntax.SettingsDirective) -> Directive | None:
         word = Word(node.keyword.name)
         match word:
             case Word.VECTOR:
-                fits, what = self._tensor, "a vector width"
+                fits = self._tensor
             case Word.AT:
-                fits, what = self._size, "a size"
+                fits = self._size
             case _:
-                fits, what = self._axis, f"`{word.value}`"
+                fits = self._axis
         entries: dict[str | None, tuple[int, ...]] = {}
+        named = [s.name.name for s in node.settings if s.name is not None]
         failed = False
         for setting in node.settings:
             name = None if setting.name is None else setting.name.name
             if name in entries:
-                self.problems.error(
-                    "TG0523",
-                    f"`{name}` is given twice" if name is not None else f"{what} is given twice",
-                    setting.span if setting.name is None else setting.name.span,
-                    help="keep one of them; a set of values is written `{8, 16}`",
-                )
+                place = setting.span if setting.name is None else setting.name.span
+                self.problems.report("TG0523.value", place, name=word if name is None else name)
                 failed = True
                 continue
-            named = f"`{word.value}` of `{name}`" if name is not None and word.value in _OF_AXES else what
-            numbers = self._numbers(setting.value, named, 1, word is Word.VECTOR)
-            if (setting.name is not None and not fits(setting.name)) or numbers is None:
+            numbers = self._numbers(setting.value, word.value, 1, word is Word.VECTOR)
+            if (setting.name is not None and not fits(setting.name, named)) or numbers is None:
                 failed = True
                 continue
             entries[name] = numbers
@@ -321,18 +239,11 @@ class _Directives:
     def _stage(self, node: syntax.StageStatement) -> Directive | None:
         fits = [self._stageable(t) for t in node.tensors]
         if node.pad is not None and node.placed is not None:
-            self.problems.error(
-                "TG0526",
-                "a staged tensor is padded or swizzled, not both"
-                if node.placed.name == "swizzle"
-                else "a padding is given, and `auto` leaves it to tilegen",
-                node.placed.span,
-                labels=[(node.pad.span, "padding given here")],
-                help="keep one of the two",
-            )
+            case = "TG0526.swizzle" if node.placed.name == "swizzle" else "TG0526.auto"
+            self.problems.report(case, node.placed.span, padding=node.pad.span)
             return None
-        pads = (0,) if node.pad is None else self._numbers(node.pad, "padding", 0)
-        buffers = (1,) if node.buffers is None else self._numbers(node.buffers, "the number of buffers")
+        pads = (0,) if node.pad is None else self._numbers(node.pad, "pad", 0)
+        buffers = (1,) if node.buffers is None else self._numbers(node.buffers, "buffers")
         if pads is None or buffers is None or not all(fits):
             return None
         names = tuple(t.name for t in node.tensors)
@@ -348,23 +259,18 @@ class _Directives:
 
     def _stageable(self, ident: syntax.Ident, word: str = "stage") -> bool:
         """Only a tensor that is read can be staged, or kept."""
-        if not self._tensor(ident):
+        scope, name = self.scope, ident.name
+        if not self._tensor(ident, [n for n, t in scope.tensors.items() if t.role is Role.OUT]):
             return False
-        role = self.scope.tensors[ident.name].role
-        if role is Role.OUT or ident.name not in self.read:
-            self.problems.error(
-                "TG0525",
-                f"`{ident.name}` is never read, so there is nothing to {word}",
-                ident.span,
-                note=f"it is declared `{role.value}`",
-                help=suggestion(
-                    "",
-                    [n for n, t in self.scope.tensors.items() if t.role is not Role.OUT and n in self.read],
-                    "tensors",
-                ),
+        role = scope.tensors[name].role
+        if role is not Role.OUT and name in scope.reads:
+            return True
+        if scope.sure(Fact.ROLE, name) and scope.sure(Fact.READ):
+            readable = tuple(
+                n for n, t in scope.tensors.items() if t.role is not Role.OUT and n in scope.reads
             )
-            return False
-        return True
+            self.problems.report("TG0525", ident.span, name=name, word=word, role=role, tensors=readable)
+        return False
 
     def _choice(self, node: syntax.ChoiceDirective) -> Directive | None:
         if node.keyword.name == "bounds":
@@ -376,51 +282,36 @@ class _Directives:
     def _words(self, choices: Sequence[syntax.Ident], known: list[str], what: str) -> tuple[str, ...] | None:
         for choice in choices:
             if choice.name not in known:
-                self.problems.error(
-                    "TG0527",
-                    f"`{what}` cannot be `{choice.name}`",
-                    choice.span,
-                    help=suggestion(choice.name, known, "words"),
-                )
+                self.problems.report("TG0527", choice.span, word=what, name=near_to(choice.name, known))
                 return None
         return tuple(dict.fromkeys(c.name for c in choices))
 
     def _raster(self, node: syntax.RasterStatement) -> Directive | None:
-        fits = [self._axis(a) for a in node.axes]
         names = [a.name for a in node.axes]
+        fits = [self._axis(a, names) for a in node.axes]
         for k, axis in enumerate(node.axes):
             if axis.name in names[:k]:
-                self.problems.error(
-                    "TG0523", f"`{axis.name}` is given twice", axis.span, help="keep one of them"
-                )
+                self.problems.report("TG0523.axis", axis.span, name=axis.name)
                 return None
-        group = (1,) if node.group is None else self._numbers(node.group, "a group")
+        group = (1,) if node.group is None else self._numbers(node.group, "group")
         return None if group is None or not all(fits) else RasterDirective(tuple(names), group, node.span)
 
     def _hint(self, node: syntax.HintStatement) -> Directive | None:
         words = self._words(node.choices, [h.value for h in Hint], "hint")
-        if not self._tensor(node.tensor) or words is None:
+        if not self._tensor(node.tensor, ()) or words is None:
             return None
-        only_read = next((w for w in words if w in ("readonly", "evict_last")), None)
-        if only_read is not None and self.scope.tensors[node.tensor.name].role is not Role.IN:
-            why = (
-                "so it is not read-only"
-                if only_read == "readonly"
-                else "and `evict_last` is a hint for reads"
-            )
-            self.problems.error(
-                "TG0528",
-                f"`{node.tensor.name}` is written, {why}",
-                node.span,
-                help="write `streaming`, `sectors` or `default`",
-            )
-            return None
-        if "sectors" in words and self.scope.tensors[node.tensor.name].role is Role.IN:
-            self.problems.error(
-                "TG0528",
-                f"`{node.tensor.name}` is only read, and `sectors` is a hint for writes",
-                node.span,
-                help="write `streaming`, `readonly`, `evict_last` or `default`",
-            )
-            return None
-        return HintDirective(node.tensor.name, tuple(Hint(w) for w in words), node.span)
+        name, span = node.tensor.name, node.choices[0].span.to(node.choices[-1].span)
+        written = self.scope.tensors[name].role is not Role.IN
+        wrong = next(
+            (w for w in words if w in (("readonly", "evict_last") if written else ("sectors",))), None
+        )
+        if wrong is None:
+            return HintDirective(name, tuple(Hint(w) for w in words), node.span)
+        if self.scope.sure(Fact.ROLE, name):
+            case = {
+                "readonly": "TG0528.readonly",
+                "evict_last": "TG0528.evict_last",
+                "sectors": "TG0528.sectors",
+            }
+            self.problems.report(case[wrong], node.span, name=name, words=span)
+        return None

@@ -14,9 +14,10 @@ from tilegen import algebra
 from tilegen.algebra import NON_NEGATIVE, ZERO, Expr, substitute
 from tilegen.lang import syntax
 from tilegen.lang.check.indices import size_expression
-from tilegen.lang.check.names import NameRules
+from tilegen.lang.check.names import Candidate, NameRules, Occurrence
 from tilegen.lang.check.problems import Problems
-from tilegen.lang.check.scope import Scope
+from tilegen.lang.check.scope import Fact, NameKind, Scope
+from tilegen.lang.near import near_to
 from tilegen.lang.source import Span
 from tilegen.lang.spec import Axis
 
@@ -27,27 +28,6 @@ class Domain:
 
     axes: tuple[Axis, ...]
     reductions: dict[int, tuple[Axis, ...]]
-
-
-@dataclass(frozen=True, slots=True)
-class Occurrence:
-    """A dimension that an axis indexes alone."""
-
-    lower: Expr
-    upper: Expr
-    what: str
-    span: Span
-    guarded: bool
-
-
-@dataclass
-class Candidate:
-    """An axis of which the range is being looked for."""
-
-    name: str
-    span: Span
-    range: syntax.RangeClause | None = None
-    occurrences: list[Occurrence] = field(default_factory=list)
 
 
 @dataclass
@@ -62,55 +42,43 @@ class Bindings:
 
 
 class DomainFinder(NameRules):
-    """Walks one statement, opening a frame of axes for each reduction."""
+    """Finds the range of every axis of one statement."""
 
     def __init__(self, scope: Scope, bindings: Bindings, problems: Problems) -> None:
         super().__init__(scope, problems)
         self.bindings = bindings
-        self.frames: list[dict[str, Candidate]] = []
         self.guards: frozenset[str] = frozenset()
         self.reductions: dict[int, tuple[Axis, ...]] = {}
-        self.failed = False
-
-    def fail(self) -> None:
-        self.failed = True
 
     def find(
         self,
+        node: syntax.AssignStatement | syntax.LetStatement,
         target: Sequence[syntax.Expression],
         base: str | None,
-        value: syntax.Expression,
-        ranges: Sequence[syntax.RangeClause],
     ) -> Domain | None:
-        """Axes of `base[target] = value for ranges`; `base` None for a let."""
+        """Axes of the statement `base[target] = …`; `base` None for a let."""
         self.frames = [{}]
         for index in target:
             for name in self.axis_names(index):
                 self.frames[0].setdefault(name.name, Candidate(name.name, name.span))
-        self._ranges(ranges)
+        self._ranges(node.ranges)
         if base is not None:
             self.target = True
             self.indices(base, target)
             self.target = False
-        self.value(value)
-        axes = self._settle_all(self.frames[0])
+        self.value(node.value)
+        axes = self._settle_all(self.frames[0], node)
         return None if axes is None or self.failed else Domain(axes, self.reductions)
 
     # Axes -----------------------------------------------------------------------------------------------------------
 
-    def axis_known(self, name: str) -> bool:
-        return any(name in frame for frame in self.frames)
-
-    @property
-    def axes_in_scope(self) -> list[str]:
-        return [name for frame in self.frames for name in frame]
-
-    def alone(self, name: syntax.Name, lower: Expr | int, upper: Expr, what: str) -> None:
+    def alone(self, name: syntax.Name, base: str, dimension: int) -> None:
         for frame in reversed(self.frames):
             if name.name in frame:
+                lower, upper = list(self.scope.ranges(base))[dimension]
                 guarded = name.name in self.guards
-                occurrence = Occurrence(algebra.expr(lower), upper, what, name.span, guarded)
-                frame[name.name].occurrences.append(occurrence)
+                found = Occurrence(algebra.expr(lower), upper, base, dimension, name.span, guarded)
+                frame[name.name].occurrences.append(found)
                 return
 
     def where(self, call: syntax.CallExpression) -> None:
@@ -126,134 +94,125 @@ class DomainFinder(NameRules):
         frame: dict[str, Candidate] = {}
         for clause in reduction.axes:
             if self._binder(clause, frame):
-                frame[clause.axis.name] = Candidate(
-                    clause.axis.name, clause.axis.span, clause if clause.upper is not None else None
-                )
+                given = clause if clause.upper is not None else None
+                frame[clause.axis.name] = Candidate(clause.axis.name, clause.axis.span, given)
         self.frames.append(frame)
         self.value(reduction.body)
         self.frames.pop()
-        axes = self._settle_all(frame)
-        if axes is None or len(axes) < len(reduction.axes):
-            self.fail()
-        else:
+        axes = self._settle_all(frame, None)
+        if axes is not None and len(axes) == len(reduction.axes):
             self.reductions[id(reduction)] = axes
+        else:
+            self.failed = True
 
     def _binder(self, clause: syntax.RangeClause, frame: dict[str, Candidate]) -> bool:
-        name = clause.axis.name
-        if not self.scope.is_axis(name):
-            kind = self.scope.declared[name][0] if name in self.scope.declared else "local"
-            self.problems.error(
-                "TG0306",
-                f"`{name}` is a {kind}, and a reduction needs an axis",
-                clause.axis.span,
-                help="choose another name",
-            )
+        name, declared = clause.axis.name, self.scope.declared
+        if not self.scope.sure(Fact.MEANING, name):
+            self.failed = True
+        elif not self.scope.is_axis(name):
+            kind = declared[name][0] if name in declared else NameKind.LOCAL
+            self.report("TG0306.kind", clause.axis.span, name=name, kind=kind)
         elif name in frame or self.axis_known(name):
-            self.problems.error(
-                "TG0306",
-                f"`{name}` is already an axis here",
-                clause.axis.span,
-                help="give the reduction an axis of its own",
-            )
+            self.report("TG0306.axis", clause.axis.span, name=name)
         else:
             return True
-        self.fail()
+        self.reported.add(name)
         return False
 
     def _ranges(self, ranges: Sequence[syntax.RangeClause]) -> None:
         frame = self.frames[0]
         for clause in ranges:
-            candidate = frame.get(clause.axis.name)
-            if candidate is None:
-                self.problems.error(
-                    "TG0307",
-                    f"`{clause.axis.name}` has a range and is not an axis of the left-hand side",
+            name, candidate = clause.axis.name, frame.get(clause.axis.name)
+            if not self.scope.sure(Fact.MEANING, name):
+                self.failed = True
+            elif candidate is None:
+                self.report(
+                    "TG0307.axis",
                     clause.axis.span,
-                    help=f"axes there: {', '.join(f'`{a}`' for a in frame) or 'none'}",
+                    name=near_to(name, [n for n, c in frame.items() if c.range is None]),
                 )
-                self.fail()
+                self.reported.add(name)
             elif candidate.range is not None:
-                self.problems.error(
-                    "TG0307",
-                    f"`{clause.axis.name}` has two ranges",
-                    clause.span,
-                    labels=[(candidate.range.span, "first given here")],
-                    help="keep one of them",
-                )
+                self.report("TG0307.twice", clause.span, name=name, earlier=candidate.range.span)
             else:
                 candidate.range = clause
 
     # Ranges ---------------------------------------------------------------------------------------------------------
 
-    def _settle_all(self, frame: dict[str, Candidate]) -> tuple[Axis, ...] | None:
-        axes = [self._settle(c) for c in frame.values()]
+    def _settle_all(
+        self, frame: dict[str, Candidate], node: syntax.AssignStatement | syntax.LetStatement | None
+    ) -> tuple[Axis, ...] | None:
+        """`node`: the statement whose axes they are, None for those of a reduction."""
+        axes = [self._settle(c, node) for c in frame.values()]
         known = tuple(a for a in axes if a is not None)
         if len(known) < len(axes):
-            self.fail()
+            self.failed = True
             return None
         return known
 
-    def _settle(self, candidate: Candidate) -> Axis | None:
+    def _settle(
+        self, candidate: Candidate, node: syntax.AssignStatement | syntax.LetStatement | None
+    ) -> Axis | None:
         if candidate.range is not None and candidate.range.upper is not None:
             return self._explicit(candidate, candidate.range)
         strong = [o for o in candidate.occurrences if not o.guarded]
         chosen = (strong or candidate.occurrences)[:1]
         if not chosen:
             if not self.failed:
-                self._no_range(candidate)
+                self.report(
+                    "TG0304.reduced" if node is None else "TG0304.axis", candidate.span, name=candidate.name
+                )
             return None
         for other in strong[1:]:
-            self._agree(candidate, chosen[0], other)
+            self._agree(candidate, chosen[0], other, node)
         return Axis(candidate.name, chosen[0].lower, chosen[0].upper, candidate.span)
-
-    def _no_range(self, candidate: Candidate) -> None:
-        reduced = len(self.frames) > 0 and candidate.name not in self.frames[0]
-        end = next(reversed(self.scope.sizes), "N")
-        help_text = (
-            f"give it a range: `{candidate.name} in 0..{end}`"
-            if reduced
-            else f"give it a range: `for {candidate.name} in 0..{end}` after the expression"
-        )
-        self.problems.error(
-            "TG0304",
-            f"nothing says how far `{candidate.name}` goes",
-            candidate.span,
-            note="an axis takes its extent from a dimension that it indexes alone, and there is none",
-            help=help_text,
-        )
 
     def _explicit(self, candidate: Candidate, clause: syntax.RangeClause) -> Axis | None:
         outer = self.axes_in_scope if candidate.name not in self.frames[0] else []
-        if clause.lower is None or clause.upper is None:
-            return None
-        lower = size_expression(
-            clause.lower, self.scope, self.problems, "TG0317", "the end of a range", outer
-        )
-        upper = size_expression(
-            clause.upper, self.scope, self.problems, "TG0317", "the end of a range", outer
-        )
+        ends = [
+            size_expression(end, self.scope, self.problems, "TG0317", outer)
+            for end in (clause.lower, clause.upper)
+            if end is not None
+        ]
+        lower, upper = ends if len(ends) == 2 else (None, None)
         if lower is None or upper is None:
-            self.fail()
+            self.failed = True
             return None
         return Axis(candidate.name, lower, upper + 1 if clause.inclusive else upper, candidate.span)
 
-    def _agree(self, candidate: Candidate, first: Occurrence, other: Occurrence) -> None:
+    def _agree(
+        self,
+        candidate: Candidate,
+        first: Occurrence,
+        other: Occurrence,
+        node: syntax.AssignStatement | syntax.LetStatement | None,
+    ) -> None:
         for a, b in ((first.lower, other.lower), (first.upper, other.upper)):
             if a == b:
                 continue
             if can_be_equal(a, b, self.scope.defaults):
                 self.bindings.add(a, b)
                 continue
-            self.problems.error(
+            range_text = f"{candidate.name} in {first.lower}..{smaller(first.upper, other.upper)}"
+            place, typed = candidate.span, range_text
+            if node is not None:
+                place = Span(node.span.source, node.span.end, node.span.end)
+                typed, range_text = f"{',' if node.ranges else ' for'} {range_text}", f"for {range_text}"
+            self.report(
                 "TG0302",
-                f"`{candidate.name}` has two extents: {first.upper} and {other.upper}",
                 other.span,
-                labels=[(first.span, f"{first.what} gives {first.upper}")],
-                note=f"{other.what} gives {other.upper}; dimensions that one axis indexes alone must be equal",
-                help=f"use two axes, or say what `{candidate.name}` covers: `for {candidate.name} in "
-                f"{first.lower}..{smaller(first.upper, other.upper)}`",
+                name=candidate.name,
+                first=first.upper,
+                first_place=first.span,
+                first_dimension=first.dimension,
+                first_tensor=first.tensor,
+                other=other.upper,
+                other_dimension=other.dimension,
+                other_tensor=other.tensor,
+                range=range_text,
+                typed=typed,
+                place=place,
             )
-            self.fail()
             return
 
 

@@ -7,9 +7,10 @@ from enum import Enum
 
 from tilegen.lang import syntax
 from tilegen.lang.check.header import constant_number
-from tilegen.lang.check.problems import Problems, suggestion
-from tilegen.lang.check.scope import Scope
-from tilegen.lang.check.tests import check_settings, check_shape
+from tilegen.lang.check.problems import Problems
+from tilegen.lang.check.scope import Fact, Scope
+from tilegen.lang.check.tests import check_settings, check_shape, missing_sizes
+from tilegen.lang.near import near_to
 from tilegen.lang.spec import BinaryOp, Condition, Expectation, Kernel, Unit
 
 
@@ -40,107 +41,54 @@ METRICS: dict[str, Metric] = {
     "time": Metric.MEASURED,
 }
 
-_COMPARISONS = ("<", "<=", ">", ">=", "==", "!=")
-
 
 def check_expectations(
     node: syntax.KernelDecl, scope: Scope, kernels: Sequence[Kernel], problems: Problems
 ) -> tuple[Expectation, ...]:
     """`kernels` is empty where the kernel has problems of its own: then sizes are not tried."""
     schedules = [i.name.name for i in node.items if isinstance(i, syntax.ScheduleDecl)]
-    found = []
-    for item in node.items:
-        if not isinstance(item, syntax.ExpectDecl):
-            continue
-        _schedule(item, [*schedules, "auto"], problems)
-        conditions = [_condition(c, problems) for c in item.conditions]
-        sizes, scalars, types = check_settings(item.at, scope, problems, "at")
-        for name in scalars:
-            clause = next(c for c in item.at if c.keyword.name == name)
-            problems.error(
-                "TG0553",
-                f"`at` takes sizes and types, and `{name}` is a scalar parameter",
-                clause.keyword.span,
-                help="leave it out",
-            )
-        missing = [s.name for s in scope.sizes.values() if s.default is None and s.name not in sizes]
-        if item.at and missing:
-            problems.error(
-                "TG0541",
-                f"`at` gives no value for {', '.join(f'`{m}`' for m in missing)}",
-                item.at[0].span.to(item.at[-1].span),
-                help="add " + ", ".join(f"`{m} = …`" for m in missing),
-            )
-        elif item.at and not scalars:
-            place = item.at[0].span.to(item.at[-1].span)
+    items = [i for i in node.items if isinstance(i, syntax.ExpectDecl)]
+    return tuple(_expectation(item, [*schedules, "auto"], scope, kernels, problems) for item in items)
+
+
+def _expectation(
+    item: syntax.ExpectDecl, schedules: list[str], scope: Scope, kernels: Sequence[Kernel], problems: Problems
+) -> Expectation:
+    schedule = None if item.schedule is None else item.schedule.name
+    if item.schedule is not None and schedule not in schedules:
+        problems.report("TG0550", item.schedule.span, name=near_to(item.schedule.name, schedules))
+    conditions = [_condition(c, problems) for c in item.conditions]
+    before = len(problems.found)
+    sizes, scalars, types = check_settings(item.at, scope, problems)
+    for clause in item.at:
+        if clause.keyword.name in scalars:
+            problems.report("TG0553", clause.keyword.span, name=clause.keyword.name)
+    if item.at and len(problems.found) == before:
+        place, missing = item.at[0].span.to(item.at[-1].span), missing_sizes(sizes, scope)
+        if not missing:
             check_shape(kernels, sizes, types, place, problems)
-        known = tuple(c for c in conditions if c is not None)
-        schedule = None if item.schedule is None else item.schedule.name
-        found.append(Expectation(schedule, known, tuple(sizes.items()), tuple(types.items()), item.span))
-    return tuple(found)
-
-
-def _schedule(item: syntax.ExpectDecl, known: list[str], problems: Problems) -> None:
-    if item.schedule is None or item.schedule.name in known:
-        return
-    problems.error(
-        "TG0550",
-        f"there is no schedule `{item.schedule.name}`",
-        item.schedule.span,
-        help=suggestion(item.schedule.name, known, "schedules"),
-    )
+        elif scope.sure(Fact.SIZES):
+            problems.report("TG0541.at", place, names=tuple(missing), first=missing[0])
+    known = tuple(c for c in conditions if c is not None)
+    return Expectation(schedule, known, tuple(sizes.items()), tuple(types.items()), item.span)
 
 
 def _condition(node: syntax.ConditionExpression, problems: Problems) -> Condition | None:
-    metric = METRICS.get(node.metric.name)
+    metric, valued = METRICS.get(node.metric.name), _value(node.value)
     if metric is None:
-        problems.error(
-            "TG0551",
-            f"unknown metric `{node.metric.name}`",
-            node.metric.span,
-            help=suggestion(node.metric.name, METRICS, "metrics"),
-        )
-        return None
-    if node.op not in _COMPARISONS:
-        problems.error("TG0552", f"`{node.op}` does not compare", node.span, help="write `<=`, `>=` or `==`")
-        return None
-    valued = _value(node.value)
-    if valued is None:
-        problems.error(
-            "TG0552",
-            "an expectation's value is a number, a number of bytes, `x * ideal` or `x * copy`",
-            node.value.span,
-            help="write `1.0 * ideal`, `0.9 * copy`, `48KiB` or a number",
-        )
-        return None
-    value, unit = valued
-    if unit not in metric.value:
-        problems.error(
-            "TG0552",
-            f"`{node.metric.name}` cannot be compared with {_UNIT_NAMES[unit]}",
-            node.value.span,
-            help=f"write {_allowed(metric)}",
-        )
-        return None
-    return Condition(node.metric.name, BinaryOp(node.op), value, unit, node.span)
+        problems.report("TG0551", node.metric.span, name=near_to(node.metric.name, METRICS))
+    elif valued is None:
+        problems.report("TG0552.value", node.value.span)
+    elif valued[1] not in metric.value:
+        examples = tuple(_EXAMPLES[unit] for unit in metric.value)
+        text = node.value.span.text
+        problems.report("TG0552.unit", node.value.span, metric=node.metric.name, text=text, examples=examples)
+    else:
+        return Condition(node.metric.name, BinaryOp(node.op), *valued, node.span)
+    return None
 
 
-_UNIT_NAMES = {
-    Unit.NUMBER: "a number",
-    Unit.BYTES: "a number of bytes",
-    Unit.IDEAL: "`ideal`, which is a number of sectors",
-    Unit.COPY: "`copy`, which is measured on a device",
-}
-
-
-def _allowed(metric: Metric) -> str:
-    examples = {
-        Unit.NUMBER: "a number",
-        Unit.BYTES: "bytes (`48KiB`)",
-        Unit.IDEAL: "`1.0 * ideal`",
-        Unit.COPY: "`0.9 * copy`",
-    }
-    return " or ".join(examples[u] for u in metric.value)
+_EXAMPLES = {Unit.NUMBER: "4", Unit.BYTES: "48KiB", Unit.IDEAL: "1.0 * ideal", Unit.COPY: "0.9 * copy"}
 
 
 def _value(node: syntax.Expression) -> tuple[float, Unit] | None:

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import operator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from tilegen import algebra
 from tilegen.algebra import Apply, Expr, Sym, substitute
 from tilegen.lang import syntax
-from tilegen.lang.check.problems import Problems, suggestion
-from tilegen.lang.check.scope import Scope
+from tilegen.lang.check.problems import Problems
+from tilegen.lang.check.scope import Fact, Scope
+from tilegen.lang.near import near_to
 
 _INDEX_FUNCTIONS = {"minimum": 2, "maximum": 2, "clip": 3}
+_BINARY: dict[str, Callable[[Expr, Expr], Expr]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "//": operator.floordiv,
+    "%": operator.mod,
+}
 
 
 class DividesByZero(ArithmeticError):
@@ -21,18 +30,12 @@ class DividesByZero(ArithmeticError):
         self.node, self.divisor = node, divisor
 
     def report(self, problems: Problems) -> None:
-        text = self.node.right.span.text
-        written = self.divisor.constant is not None
-        names = " and ".join(f"`{name}`" for name in sorted(algebra.symbols(self.divisor)))
-        problems.error(
-            "TG0316",
-            f"`{self.node.span.text}` divides by 0",
-            self.node.right.span,
-            note=() if written else f"`{text}` is 0 for the value that {names} has in the header",
-            help="divide by an integer other than 0"
-            if written
-            else f"give {names} another value, or declare it without one",
-        )
+        place, text = self.node.right.span, self.node.span.text
+        if self.divisor.constant is not None:
+            problems.report("TG0316.number", place, text=text)
+        else:
+            names = tuple(sorted(algebra.symbols(self.divisor)))
+            problems.report("TG0316.header", place, text=text, divisor=place.text, names=names)
 
 
 def fold(
@@ -56,7 +59,7 @@ def fold(
                 return None
             if expression.op in ("//", "%") and substitute(right, dict(values or {})).constant == 0:
                 raise DividesByZero(expression, right)
-            return _binary(expression.op, left, right)
+            return _BINARY[expression.op](left, right)
         case syntax.BinaryExpression(op="**", right=syntax.IntLiteral(value=power)) if power <= 16:
             left = fold(expression.left, symbol, values)
             return None if left is None else algebra.product([left] * power)
@@ -68,20 +71,6 @@ def fold(
             return None
 
 
-def _binary(op: str, left: Expr, right: Expr) -> Expr:
-    match op:
-        case "+":
-            return left + right
-        case "-":
-            return left - right
-        case "*":
-            return left * right
-        case "//":
-            return left // right
-        case _:
-            return left % right
-
-
 def _call(function: str, arguments: list[Expr]) -> Expr:
     if function == "minimum":
         return algebra.minimum(*arguments)
@@ -90,65 +79,58 @@ def _call(function: str, arguments: list[Expr]) -> Expr:
     return algebra.minimum(algebra.maximum(arguments[0], arguments[1]), arguments[2])
 
 
-def size_expression(
-    expression: syntax.Expression,
-    scope: Scope,
-    problems: Problems,
-    code: str,
-    what: str,
-    outer: Iterable[str] = (),
-) -> Expr | None:
-    """An integer expression of sizes (and of the axes `outer`); `what` names its place in the message."""
-    allowed = {*scope.sizes, *outer}
+def fold_number(expression: syntax.Expression, scope: Scope, problems: Problems) -> int | None:
+    """The value of an expression of compile-time sizes; None where it has none (a division by 0 is reported)."""
+    defaults = scope.defaults
     try:
-        folded = fold(expression, allowed.__contains__, scope.defaults)
-        if folded is None:
-            _report_not_a_size(expression, allowed, scope, problems, code, what)
-        return folded
+        folded = fold(expression, defaults.__contains__, defaults)
     except DividesByZero as error:
         error.report(problems)
         return None
+    return None if folded is None else substitute(folded, dict(defaults)).constant
+
+
+def size_expression(
+    expression: syntax.Expression, scope: Scope, problems: Problems, code: str, outer: Iterable[str] = ()
+) -> Expr | None:
+    """An integer expression of sizes (and of the axes `outer`). `code`: that of what is no such expression here."""
+    allowed = dict.fromkeys((*scope.sizes, *outer))
+    try:
+        folded = fold(expression, allowed.__contains__, scope.defaults)
+    except DividesByZero as error:
+        error.report(problems)
+        return None
+    if folded is None:
+        _report_not_a_size(expression, allowed, scope, problems, code)
+    return folded
 
 
 def _report_not_a_size(
-    expression: syntax.Expression, allowed: set[str], scope: Scope, problems: Problems, code: str, what: str
+    expression: syntax.Expression, allowed: Mapping[str, None], scope: Scope, problems: Problems, code: str
 ) -> None:
-    for node in leaves(expression):
-        if isinstance(node, syntax.Name) and node.name not in allowed:
-            if node.name in scope.broken:
-                return
-            if node.name in scope.declared:
-                kind = scope.declared[node.name][0]
-                problems.error(
-                    code,
-                    f"{what} may use sizes only, and `{node.name}` is a {kind}",
-                    node.span,
-                    help=f"sizes known here: {', '.join(f'`{s}`' for s in scope.sizes) or 'none'}",
-                )
-            else:
-                problems.error(
-                    "TG0207",
-                    f"`{node.name}` is not a size of this kernel",
-                    node.span,
-                    help=suggestion(node.name, allowed, "sizes")
-                    if allowed
-                    else f"declare it in the header: `kernel name({node.name})`",
-                )
-            return
+    names = [
+        leaf for leaf in leaves(expression) if isinstance(leaf, syntax.Name) and leaf.name not in allowed
+    ]
+    if not all(scope.sure(Fact.MEANING, name.name) for name in names):
+        return
+    if names:
+        (name, *_), sizes = names, tuple(scope.sizes)
+        if name.name in scope.declared:
+            kind = scope.declared[name.name][0]
+            problems.report(f"{code}.kind", name.span, name=name.name, kind=kind, sizes=sizes)
+        else:
+            problems.report("TG0207.size", name.span, name=near_to(name.name, allowed))
+            scope.unknown(name.name)
+        return
     offender = _offender(expression, allowed)
-    problems.error(
-        code,
-        f"{what} must be an integer expression of sizes",
-        offender.span,
-        note="integers, sizes and `+ - * // %` may be used",
-        help="write `//` instead of `/`"
-        if isinstance(offender, syntax.BinaryExpression) and offender.op == "/"
-        else "write it with integers and sizes"
-        + (f", for example `{next(iter(allowed))}`" if allowed else ""),
-    )
+    if isinstance(offender, syntax.BinaryExpression) and offender.op == "/":
+        left, right = offender.left.span.text, offender.right.span.text
+        problems.report(f"{code}.slash", offender.span, left=left, right=right)
+    else:
+        problems.report(f"{code}.form", offender.span)
 
 
-def _offender(expression: syntax.Expression, allowed: set[str]) -> syntax.Expression:
+def _offender(expression: syntax.Expression, allowed: Mapping[str, None]) -> syntax.Expression:
     for child in operands(expression):
         if fold(child, allowed.__contains__) is None:
             return _offender(child, allowed)
@@ -176,6 +158,10 @@ def leaves(expression: syntax.Expression) -> Iterable[syntax.Expression]:
         yield expression
     for child in below:
         yield from leaves(child)
+
+
+def names_in(expression: syntax.Expression) -> Iterator[str]:
+    return (leaf.name for leaf in leaves(expression) if isinstance(leaf, syntax.Name))
 
 
 def index_expression(expression: syntax.Expression, scope: Scope, problems: Problems) -> Expr | None:

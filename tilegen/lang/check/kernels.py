@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
 
 from tilegen.dtypes import BOOL, DType, Kind
 from tilegen.lang import syntax
-from tilegen.lang.check.bounds import BoundsProver
 from tilegen.lang.check.call_rules import always_empty
 from tilegen.lang.check.directives import check_schedules
 from tilegen.lang.check.domains import Bindings, Domain, DomainFinder
 from tilegen.lang.check.expectations import check_expectations
 from tilegen.lang.check.header import Number, constant_number, declare, parameter_value, resolve_header
-from tilegen.lang.check.memories import check_constant_total
 from tilegen.lang.check.problems import Problems, merge_choices
-from tilegen.lang.check.reads import Reader
-from tilegen.lang.check.scope import Scope
+from tilegen.lang.check.proofs.bounds import BoundsProver
+from tilegen.lang.check.scope import Fact, NameKind, Scope
 from tilegen.lang.check.statements import StatementBuilder, check_target_role
-from tilegen.lang.check.tensors import declare_tensors, resolve_tensors
+from tilegen.lang.check.tensors.declarations import declare_tensors, resolve_tensors
+from tilegen.lang.check.tensors.memories import check_constant_total
 from tilegen.lang.check.tests import check_tests
-from tilegen.lang.check.values import Types
+from tilegen.lang.check.values.build import Types
+from tilegen.lang.check.values.reads import Reader
 from tilegen.lang.check.writes import check_fusion, check_outputs_written, check_overlaps
 from tilegen.lang.spec import (
     Assign,
@@ -64,20 +65,46 @@ def find_domains(
     node: syntax.KernelDecl, scope: Scope, bindings: Bindings, problems: Problems
 ) -> list[Shaped]:
     """Axes of every statement, in order; a local is known from its statement on."""
-    found = []
-    scope.later = {i.name.name for i in node.items if isinstance(i, syntax.LetStatement)}
-    for item in node.items:
-        match item:
-            case syntax.AssignStatement():
-                domain = _assignment_domain(item, scope, bindings, problems)
-            case syntax.LetStatement():
-                scope.later.discard(item.name.name)
-                domain = _local_domain(item, scope, bindings, problems)
-            case _:
-                continue
+    shaped = []
+    statements = [i for i in node.items if isinstance(i, syntax.AssignStatement | syntax.LetStatement)]
+    scope.later = {s.name.name for s in statements if isinstance(s, syntax.LetStatement)}
+    scope.reads = {name for statement in statements for name in names_below(statement.value)}
+    scope.targets = {s.target.base.name for s in statements if isinstance(s, syntax.AssignStatement)}
+    for statement in statements:
+        if isinstance(statement, syntax.AssignStatement):
+            domain = _assignment_domain(statement, scope, bindings, problems)
+        else:
+            scope.later.discard(statement.name.name)
+            domain = _local_domain(statement, scope, bindings, problems)
         if domain is not None:
-            found.append(Shaped(item, domain))
-    return found
+            shaped.append(Shaped(statement, domain))
+        else:
+            scope.doubt(Fact.STATEMENTS)
+            for name in names_below(statement):
+                scope.doubt(Fact.AXIS, name)
+    return shaped
+
+
+def names_below(node: object) -> Iterator[str]:
+    """Names that are read, written as tensors or bound as axes below a node of the syntax."""
+    match node:
+        case tuple():
+            parts: tuple[object, ...] = node
+        case syntax.Name():
+            yield node.name
+            return
+        case syntax.Indexed():
+            yield node.base.name
+            parts = (node.indices,)
+        case syntax.RangeClause():
+            yield node.axis.name
+            parts = (node.lower, node.upper)
+        case syntax.Node():
+            parts = tuple(getattr(node, slot) for slot in node.__slots__)
+        case _:
+            return
+    for part in parts:
+        yield from names_below(part)
 
 
 def _assignment_domain(
@@ -86,35 +113,28 @@ def _assignment_domain(
     finder = DomainFinder(scope, bindings, problems)
     if not check_target_role(node, scope, problems) or not finder.rank_agrees(node.target):
         return None
-    return finder.find(node.target.indices or (), node.target.base.name, node.value, node.ranges)
+    return finder.find(node, node.target.indices or (), node.target.base.name)
 
 
 def _local_domain(
     node: syntax.LetStatement, scope: Scope, bindings: Bindings, problems: Problems
 ) -> Domain | None:
     name = node.name.name
-    known = declare(scope, node.name, "local", problems)
+    known = declare(scope, node.name, NameKind.LOCAL, problems)
     seen: set[str] = set()
     fits = True
     for axis in node.axes:
-        if not isinstance(axis, syntax.Name) or not scope.is_axis(axis.name) or axis.name in seen:
-            problems.error(
-                "TG0314",
-                f"the axes of the local `{name}` must be different plain names",
-                axis.span,
-                note="a local has one value for every point of its axes",
-                help=f"write `let {name}[{', '.join('ijklmnpq'[: len(node.axes)])}] = …`",
-            )
-            fits = False
-        else:
+        if isinstance(axis, syntax.Name) and scope.is_axis(axis.name) and axis.name not in seen:
             seen.add(axis.name)
-    domain = None
-    if fits:
-        domain = DomainFinder(scope, bindings, problems).find(node.axes, None, node.value, node.ranges)
+        elif fits:
+            letters = ", ".join("ijklmnpq"[: len(node.axes)])
+            problems.report("TG0314", axis.span, name=name, axes=letters)
+            fits = False
+    domain = DomainFinder(scope, bindings, problems).find(node, node.axes, None) if fits else None
     if not known:
         return None
     if domain is None:
-        scope.broken.add(name)
+        scope.doubt(Fact.MEANING, name)
     else:
         scope.lets[name] = domain.axes
     return domain
@@ -172,7 +192,8 @@ def build_kernel(
         else:
             done.extend(builder.assign(shaped.node, shaped.domain))
     check_overlaps([s for s in done if isinstance(s, Assign)], scope, prover.equal, problems)
-    check_fusion([s for s in done if isinstance(s, Assign)], prover.equal, problems)
+    if not problems.found and scope.sure(Fact.STATEMENTS):
+        check_fusion([s for s in done if isinstance(s, Assign)], prover.equal, problems)
     problems.found += (found for statement in done for found in always_empty(statement))
     if problems.found:
         return None
@@ -207,14 +228,7 @@ def resolve_scalars(scope: Scope, types: dict[str, DType], problems: Problems) -
 def scalar_value(expression: syntax.Expression, dtype: DType, problems: Problems) -> Number | None:
     number = constant_number(expression)
     if number is None:
-        problems.error(
-            "TG0205",
-            "the value of a scalar parameter must be a number"
-            if dtype is not BOOL
-            else "write `true` or `false`",
-            expression.span,
-            help="write a literal, for example `1e-5`",
-        )
+        problems.report("TG0205.bool" if dtype is BOOL else "TG0205.number", expression.span)
         return None
     if dtype.kind is Kind.COMPLEX and not isinstance(number, bool):
         return float(number)

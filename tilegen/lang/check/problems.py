@@ -2,92 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
-from tilegen.lang.diagnostics import Diagnostic, Label
+from tilegen.lang.diagnostics import Problem, problem, told
 from tilegen.lang.source import Span
 
 
 @dataclass
 class Problems:
-    found: list[Diagnostic] = field(default_factory=list)
+    found: list[Problem] = field(default_factory=list)
 
-    def error(
-        self,
-        code: str,
-        message: str,
-        span: Span,
-        *,
-        help: str | Sequence[str],
-        note: str | Sequence[str] = (),
-        labels: Sequence[tuple[Span, str]] = (),
-    ) -> None:
-        """Every problem says what to do: `help`."""
-        self.found.append(
-            Diagnostic(
-                code,
-                message,
-                span,
-                (note,) if isinstance(note, str) else tuple(note),
-                (help,) if isinstance(help, str) else tuple(help),
-                tuple(Label(s, t) for s, t in labels),
-            )
-        )
+    def report(self, case: str, span: Span, /, **values: object) -> None:
+        """`case` of a code, with the values that its words name."""
+        self.found.append(problem(case, span, **values))
 
     @property
-    def ordered(self) -> tuple[Diagnostic, ...]:
-        """In the order of the text, each problem once."""
-        unique = {(d.code, d.message, _place(d)): d for d in self.found}
-        return tuple(sorted(unique.values(), key=lambda d: (*_place(d), d.code, d.message)))
+    def ordered(self) -> tuple[Problem, ...]:
+        """In the order of the text; a place has one problem of a code."""
+        unique: dict[tuple[str, tuple[int, int]], Problem] = {}
+        for found in self.found:
+            unique.setdefault((found.code, _place(found)), found)
+        return tuple(sorted(unique.values(), key=lambda p: (*_place(p), p.code)))
 
 
-def _place(diagnostic: Diagnostic) -> tuple[int, int]:
-    return (diagnostic.span.start, diagnostic.span.end) if diagnostic.span else (0, 0)
+def _place(problem: Problem) -> tuple[int, int]:
+    return (problem.span.start, problem.span.end) if problem.span else (0, 0)
 
 
-def merge_choices(runs: Sequence[tuple[str, Sequence[Diagnostic]]]) -> list[Diagnostic]:
+def merge_choices(runs: Sequence[tuple[str, Sequence[Problem]]]) -> list[Problem]:
     """Problems of one kernel for each choice of types (`T = u8`): what all choices share is told once, without them."""
-    places: dict[tuple[str, tuple[int, int]], list[tuple[str, Diagnostic]]] = {}
-    for choice, diagnostics in runs:
-        seen = set()
-        for d in diagnostics:
-            key = (d.code, _place(d))
-            if key not in seen:
-                places.setdefault(key, []).append((choice, d))
-                seen.add(key)
+    places: dict[tuple[str, tuple[int, int]], dict[str, Problem]] = {}
+    for choice, problems in runs:
+        for found in problems:
+            places.setdefault((found.code, _place(found)), {}).setdefault(choice, found)
     merged = []
-    for found in places.values():
-        choice, first = found[0]
-        if len(found) == len(runs) and all(d.message == first.message for _, d in found):
+    for of_choices in places.values():
+        first = next(iter(of_choices.values()))
+        if len(of_choices) == len(runs) and len({told(p).message for p in of_choices.values()}) == 1:
             merged.append(first)
         else:
-            choices = ", or ".join(c for c, _ in found)
-            merged.append(replace(first, notes=(*first.notes, f"with {choices}")))
+            merged.append(first.under("types", ", or ".join(of_choices)))
     return merged
-
-
-def nearest(name: str, known: Iterable[str]) -> str | None:
-    """The known name that `name` most probably was meant to be."""
-    candidates = sorted(set(known))
-    exact = [k for k in candidates if k.lower() == name.lower()]
-    close = exact or get_close_matches(name, candidates, 1, 0.6)
-    return close[0] if close else None
-
-
-def suggestion(name: str, known: Iterable[str], what: str) -> str:
-    """`did you mean `M`?`, or the list of what exists."""
-    names = list(dict.fromkeys(known))
-    close = nearest(name, names)
-    if close is not None:
-        return f"did you mean `{close}`?"
-    if not names:
-        return f"there is no {what} to name here"
-    return f"{what} known here: " + ", ".join(f"`{n}`" for n in names)
-
-
-def counted(number: int, noun: str) -> str:
-    """`1 axis`, `2 axes`."""
-    plural = {"axis": "axes", "index": "indices"}.get(noun, noun + "s")
-    return f"{number} {noun if number == 1 else plural}"

@@ -1,9 +1,14 @@
-"""What the names of a kernel stand for, before any choice of types is made."""
+"""What the names of a kernel stand for, before any choice of types is made; and what a mistake left unknown.
+
+One mistake gives one error: a rule that finds one says with `doubt` which facts it leaves unknown, and a rule that
+needs a fact asks for it with `sure` before it judges.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from enum import Enum, auto
 
 from tilegen.algebra import Expr
 from tilegen.dtypes import DType
@@ -23,18 +28,56 @@ class TensorName:
     span: Span = field(repr=False, compare=False)
 
 
+class NameKind(Enum):
+    TYPE_PARAMETER = "type parameter"
+    SIZE = "size"
+    SCALAR = "scalar parameter"
+    TENSOR = "tensor"
+    LOCAL = "local"
+    AXIS = "axis"
+
+
+class Fact(Enum):
+    """What rules ask about a name, or (without one) about the kernel."""
+
+    MEANING = auto()  # what the name stands for
+    ROLE = auto()  # whether the tensor is read, written or both
+    RANK = auto()  # how many axes the tensor has, if all uses have as many
+    CHOICES = auto()  # the types that the type parameter may be
+    STATEMENTS = auto()  # what all statements compute
+    AXIS = auto()  # whether the name is an axis of a statement
+    READ = auto()  # which tensors are read
+    WRITTEN = auto()  # which tensors are written
+    SIZES = auto()  # what the sizes are called
+
+
 @dataclass
 class Scope:
-    """`broken` holds names whose declaration failed: uses of them are silent. `later`: locals of the lines below."""
+    """`later`: locals of the lines below. `reads`: names in the values of statements. `targets`: names assigned."""
 
     sizes: dict[str, Size] = field(default_factory=dict)
     scalars: dict[str, syntax.ScalarDecl] = field(default_factory=dict)
     type_params: dict[str, tuple[DType, ...]] = field(default_factory=dict)
     tensors: dict[str, TensorName] = field(default_factory=dict)
     lets: dict[str, tuple[Axis, ...]] = field(default_factory=dict)
-    broken: set[str] = field(default_factory=set)
     later: set[str] = field(default_factory=set)
-    declared: dict[str, tuple[str, Span]] = field(default_factory=dict)
+    reads: set[str] = field(default_factory=set)
+    targets: set[str] = field(default_factory=set)
+    declared: dict[str, tuple[NameKind, Span]] = field(default_factory=dict)
+    doubts: set[tuple[Fact, str]] = field(default_factory=set)
+
+    def doubt(self, fact: Fact, name: str = "") -> None:
+        """`fact` is not known of `name`; of no name at all without one."""
+        self.doubts.add((fact, name))
+
+    def sure(self, fact: Fact, name: str = "") -> bool:
+        return (fact, name) not in self.doubts and (fact, "") not in self.doubts
+
+    def unknown(self, name: str) -> None:
+        """A name that nothing declares: any name may be meant, for what is read or given a value as well."""
+        self.doubt(Fact.MEANING, name)
+        self.doubt(Fact.READ)
+        self.doubt(Fact.SIZES)
 
     @property
     def defaults(self) -> dict[str, int]:
@@ -56,14 +99,5 @@ class Scope:
 
     def is_axis(self, name: str) -> bool:
         """A bare name in an index is an axis unless it is a size, a scalar parameter, a tensor or a let."""
-        return (
-            name not in self.sizes
-            and name not in self.scalars
-            and name not in self.tensors
-            and name not in self.lets
-            and name not in self.broken
-        )
-
-    @property
-    def value_names(self) -> list[str]:
-        return [*self.sizes, *self.scalars, *self.tensors, *self.lets]
+        tables = (self.sizes, self.scalars, self.tensors, self.lets)
+        return self.sure(Fact.MEANING, name) and not any(name in table for table in tables)

@@ -7,16 +7,17 @@ from dataclasses import dataclass
 from tilegen.algebra import Expr
 from tilegen.dtypes import DType, Struct
 from tilegen.lang import syntax
-from tilegen.lang.check.conversions import store, typed
 from tilegen.lang.check.domains import Domain
-from tilegen.lang.check.guards import Conditions
 from tilegen.lang.check.indices import index_expression
-from tilegen.lang.check.one_to_one import is_one_to_one
 from tilegen.lang.check.problems import Problems
-from tilegen.lang.check.reads import Reader
-from tilegen.lang.check.scope import Scope
-from tilegen.lang.check.symbolic import Space
-from tilegen.lang.check.values import Types, ValueBuilder
+from tilegen.lang.check.proofs.guards import Conditions
+from tilegen.lang.check.proofs.one_to_one import is_one_to_one
+from tilegen.lang.check.proofs.symbolic import Space
+from tilegen.lang.check.scope import Fact, NameKind, Scope
+from tilegen.lang.check.values.build import Types, ValueBuilder
+from tilegen.lang.check.values.conversions import store, typed
+from tilegen.lang.check.values.reads import Reader
+from tilegen.lang.near import near_to
 from tilegen.lang.spec import Assign, Let, Role, RuntimeCondition, Tensor
 
 
@@ -74,8 +75,8 @@ class StatementBuilder:
         value = self.builder(domain, member).build(node.value)
         if value is None:
             return None
-        what = f"`{tensor.name}`" if field is None else f"`{tensor.name}[…].{field}`"
-        stored = store(value, dtype, what, node.value.span, self.problems)
+        target = tensor.name if field is None else f"{tensor.name}[…].{field}"
+        stored = store(value, dtype, target, node.value.span, self.problems)
         return None if stored is None else Assign(tensor.name, indices, field, domain.axes, stored, node.span)
 
     def _struct_types_agree(self, node: syntax.AssignStatement, tensor: Tensor) -> bool:
@@ -87,12 +88,13 @@ class StatementBuilder:
                 and isinstance(other.element, Struct)
                 and _members(other) != _members(tensor)
             ):
-                self.problems.error(
-                    "TG0410",
-                    f"`{read.base.name}` and `{tensor.name}` hold different structs",
+                self.problems.report(
+                    "TG0410.structs",
                     read.span,
-                    note=f"`{tensor.name}` holds {tensor.element}; `{read.base.name}` holds {other.element}",
-                    help="assign the members one by one",
+                    source=read.base.name,
+                    target=tensor.name,
+                    source_type=other.element,
+                    target_type=tensor.element,
                 )
                 return False
         return True
@@ -125,24 +127,12 @@ class StatementBuilder:
         if outcome is True:
             return True
         if isinstance(outcome, Expr):
-            condition = RuntimeCondition(
-                outcome, domain.axes, f"`{node.target.span.text}` writes every element once", node.target.span
-            )
+            condition = RuntimeCondition(outcome, domain.axes, node.target.span.text, node.target.span)
             if condition not in self.conditions:
                 self.conditions.append(condition)
             return True
-        self.problems.error(
-            "TG0310",
-            f"`{node.target.span.text}` "
-            + (
-                "writes some element twice"
-                if outcome is False
-                else "cannot be shown to write every element once"
-            ),
-            node.target.span,
-            note="the left-hand side must be one-to-one: two points of the axes never write one element",
-            help="let each axis index a dimension of its own, or reduce over the axis on the right",
-        )
+        case = "TG0310.shown" if outcome is False else "TG0310.unknown"
+        self.problems.report(case, node.target.span, target=node.target.span.text)
         return False
 
 
@@ -163,35 +153,27 @@ def whole_structs(node: syntax.Expression) -> list[syntax.Indexed]:
 
 def check_target_role(node: syntax.AssignStatement, scope: Scope, problems: Problems) -> bool:
     """Only `out` and `inout` tensors are written."""
-    base = node.target.base
-    tensor = scope.tensors.get(base.name)
-    if tensor is None:
-        if base.name in scope.broken:
-            return False
-        kind = scope.declared.get(base.name)
-        from tilegen.lang.check.problems import suggestion
-
-        problems.error(
-            "TG0207" if kind is None else "TG0212",
-            f"unknown tensor `{base.name}`"
-            if kind is None
-            else f"`{base.name}` is a {kind[0]} and cannot be assigned",
-            base.span,
-            help=suggestion(
-                base.name, [n for n, t in scope.tensors.items() if t.role is not Role.IN], "tensors"
-            )
-            if kind is None
-            else "assign to a tensor that is `out` or `inout`"
-            + ("; a local is defined with `let`" if kind[0] == "local" else ""),
-        )
+    base, name = node.target.base, node.target.base.name
+    tensor = scope.tensors.get(name)
+    if tensor is not None and tensor.role is not Role.IN:
+        return True
+    scope.doubt(Fact.WRITTEN)
+    if not scope.sure(Fact.MEANING, name):
         return False
-    if tensor.role is Role.IN:
-        problems.error(
-            "TG0212",
-            f"`{base.name}` is an `in` tensor and cannot be written",
-            base.span,
-            labels=[(tensor.span, "declared here")],
-            help="declare it `out`, or `inout` if its old values are read",
-        )
-        return False
-    return True
+    if tensor is not None:
+        if scope.sure(Fact.ROLE, name):
+            role = Role.INOUT if name in scope.reads else Role.OUT
+            alone = tensor.declaration.role.span if len(tensor.declaration.names) == 1 else None
+            problems.report("TG0212.in", base.span, name=name, declared=tensor.span, role=role, place=alone)
+            scope.doubt(Fact.ROLE, name)
+    elif name in scope.declared:
+        kind = scope.declared[name][0]
+        case = "TG0212.local" if kind is NameKind.LOCAL else "TG0212.kind"
+        problems.report(case, base.span, name=name, kind=kind)
+    else:
+        written = [n for n, t in scope.tensors.items() if t.role is not Role.IN and n not in scope.targets]
+        problems.report("TG0207.tensor", base.span, name=near_to(name, written))
+        scope.unknown(name)
+        if name == "let":  # of a local without a name
+            scope.doubt(Fact.MEANING)
+    return False

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from tilegen.algebra import Expr, substitute
 from tilegen.lang import syntax
-from tilegen.lang.check.one_to_one import are_disjoint
 from tilegen.lang.check.problems import Problems
-from tilegen.lang.check.scope import Scope
-from tilegen.lang.check.symbolic import Space, is_non_negative
+from tilegen.lang.check.proofs.one_to_one import are_disjoint
+from tilegen.lang.check.proofs.symbolic import Space, is_non_negative
+from tilegen.lang.check.scope import Fact, Scope
 from tilegen.lang.spec import Assign, Axis, Role
 
 Equal = tuple[tuple[Expr, Expr], ...]
@@ -17,25 +17,15 @@ Equal = tuple[tuple[Expr, Expr], ...]
 
 def check_outputs_written(node: syntax.KernelDecl, scope: Scope, problems: Problems) -> None:
     """Every `out` and `inout` tensor is assigned somewhere."""
-    written = {i.target.base.name for i in node.items if isinstance(i, syntax.AssignStatement)}
-    for tensor in scope.tensors.values():
-        if tensor.role is not Role.IN and tensor.name not in written:
-            problems.error(
-                "TG0209",
-                f"`{tensor.name}` is never assigned",
-                tensor.span,
-                note=f"it is declared `{tensor.role.value}`",
-                help=f"assign it, or declare it `in`: `{tensor.name}[…] = …`",
-            )
-    if not any(t.role is not Role.IN for t in scope.tensors.values()) and not written & scope.broken:
-        if any(n in scope.broken for n in scope.declared):
-            return
-        problems.error(
-            "TG0209",
-            f"the kernel `{node.name.name}` writes nothing",
-            node.name.span,
-            help="declare an `out` tensor",
-        )
+    outputs = [t for t in scope.tensors.values() if t.role is not Role.IN and scope.sure(Fact.ROLE, t.name)]
+    if not scope.sure(Fact.WRITTEN):
+        return
+    for tensor in outputs:
+        if tensor.name not in scope.targets:
+            others = None if len(outputs) == 1 else Role.IN
+            problems.report("TG0209.tensor", tensor.span, name=tensor.name, role=tensor.role, instead=others)
+    if not outputs and not any(fact is Fact.MEANING for fact, _ in scope.doubts):
+        problems.report("TG0209.kernel", node.name.span, name=node.name.name)
 
 
 def check_overlaps(assigns: Sequence[Assign], scope: Scope, equal: Equal, problems: Problems) -> None:
@@ -44,18 +34,11 @@ def check_overlaps(assigns: Sequence[Assign], scope: Scope, equal: Equal, proble
         for first in assigns[:k]:
             if first.tensor != second.tensor or first.field != second.field or first.span == second.span:
                 continue
-            if _disjoint(first, second, scope, equal) is True:
-                continue
-            shown = _disjoint(first, second, scope, equal) is False
-            problems.error(
-                "TG0311",
-                f"`{second.tensor}` is assigned twice, and the two "
-                + ("write some element both" if shown else "cannot be shown to write different elements"),
-                second.span,
-                labels=[(first.span, "first assigned here")],
-                help="join them with `where`, or give their axes ranges that do not meet",
-            )
-            return
+            disjoint = _disjoint(first, second, scope, equal)
+            if not disjoint:
+                case = "TG0311.unknown" if disjoint is None else "TG0311.shown"
+                problems.report(case, second.span, name=second.tensor, earlier=first.span)
+                return
 
 
 def _disjoint(first: Assign, second: Assign, scope: Scope, equal: Equal) -> bool | None:
@@ -83,22 +66,21 @@ def check_fusion(assigns: Sequence[Assign], equal: Equal, problems: Problems) ->
         if all(any(_same(x, y, equal) for y in widest.axes) for x in assign.axes):
             continue
         first, second = sorted((widest, assign), key=lambda a: a.span.start)
-        problems.error(
+        problems.report(
             "TG0312",
-            f"`{first.tensor}` and `{second.tensor}` are computed over different axes",
             second.span,
-            labels=[
-                (first.span, f"over {show_axes(first.axes)}"),
-                (second.span, f"over {show_axes(second.axes)}"),
-            ],
-            note="the assignments of a kernel make one launch, so they share one iteration space",
-            help="write two kernels, or use the same axis names with the same ranges in both",
+            first=first.tensor,
+            second=second.tensor,
+            first_axes=ranges_of(first.axes),
+            second_axes=ranges_of(second.axes),
+            first_place=first.span,
+            second_place=second.span,
         )
         return
 
 
-def show_axes(axes: Sequence[Axis]) -> str:
-    return ", ".join(f"{a.name} in {a.lower}..{a.upper}" for a in axes) or "no axes"
+def ranges_of(axes: Sequence[Axis]) -> tuple[str, ...]:
+    return tuple(f"{a.name} in {a.lower}..{a.upper}" for a in axes)
 
 
 def _same(a: Axis, b: Axis, equal: Equal) -> bool:

@@ -25,7 +25,7 @@ def parse(source: Source) -> File:
     if scanned.tokens:
         machine = Machine(table, scanned.tokens, Builder(source), _explain)
         machine.run()
-        problems += machine.diagnostics + machine.builder.diagnostics
+        problems += _unlike(problems, machine.diagnostics) + machine.builder.diagnostics
         if not problems and machine.result is not None:
             problems += check_depth(machine.result)
             if not machine.result.kernels:
@@ -33,6 +33,13 @@ def parse(source: Source) -> File:
             if not problems:
                 return machine.result
     raise SpecError(sorted(problems, key=lambda d: (d.span.start, d.span.end) if d.span else (0, 0)))
+
+
+def _unlike(lexical: list[Diagnostic], problems: list[Diagnostic]) -> list[Diagnostic]:
+    """Those of `problems` that do not follow, on their line, from what is no token. Foreign operators are ours."""
+    unread = [p for p in lexical if p.span is not None and p.code != "TG0114"]
+    lines = {p.span.line: p.span.start for p in unread if p.span is not None}
+    return [p for p in problems if p.span is None or p.span.start < lines.get(p.span.line, p.span.end + 1)]
 
 
 def _explain(machine: Machine) -> Diagnostic:

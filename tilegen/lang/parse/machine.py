@@ -50,6 +50,7 @@ _CONTINUES = frozenset(
 )
 _NAME_FOLLOWERS = frozenset(("EQUAL", "LSQB", "DOT"))
 _OPERAND_STARTS = frozenset((WORD, "INT", "FLOAT", "BYTES", "LPAR", "PLUS", "MINUS"))
+_AFTER_A_BLOCK = frozenset((WORD, NEWLINE, SEMICOLON, "RBRACE", END))
 _CONSTANTS = frozenset(("INF", "NAN", "TRUE", "FALSE"))
 ITEM_WORDS = frozenset(("in", "out", "inout", "let", "schedule", "test", "expect"))
 
@@ -109,6 +110,10 @@ class Machine:
                 if not self._recover():
                     return
                 continue
+            if token.kind == "RBRACE" and self._closes_nothing():
+                self.diagnostics.append(_stray_brace(Span(self.builder.source, token.start, token.end)))
+                self.at += 1
+                continue
             kind = self.classify(token)
             if token.kind in _OPENERS and len(self.brackets) >= MAX_NESTING:
                 self.diagnostics.append(_too_deep(Span(self.builder.source, token.start, token.end)))
@@ -120,6 +125,11 @@ class Machine:
                 self.at += 1
             elif not self._fail():
                 return
+
+    def _closes_nothing(self) -> bool:
+        """Whether a `}` would close a block in the middle of a statement."""
+        block = bool(self.brackets) and self.brackets[-1].block
+        return block and self.tokens[self.at + 1].kind not in _AFTER_A_BLOCK
 
     # Words and newlines
 
@@ -289,7 +299,24 @@ class Machine:
             return False
         if diagnostic.code == "TG0123":
             return self._close_block()
-        return self._recover()
+        return self._open_block() or self._recover()
+
+    def _open_block(self) -> bool:
+        """Reads the `{` that is missing before the present token, where nothing else could stand and the token can
+        stand behind it."""
+        if [kind for kind in self.table.actions[self.states[-1]] if self.accepts(kind)] != ["LBRACE"]:
+            return False
+        stacks = (self.states, self.values, self.starts, self.ends)
+        before = [list(stack) for stack in stacks]
+        brace = Token("LBRACE", "{", self.token.start, self.token.start)
+        self.feed("LBRACE", brace)
+        block = "ERROR" in self.table.actions[self.states[-1]]
+        if not block or (self.token.kind != NEWLINE and not self.accepts(self.classify(self.token))):
+            for stack, saved in zip(stacks, before, strict=True):
+                stack[:] = saved
+            return False
+        self._after(brace)
+        return True
 
     def _close_block(self) -> bool:
         """Reads the `}` that is missing before the present token (and before `kernel`, all that are)."""
@@ -316,42 +343,63 @@ class Machine:
             self.values.pop()
             self.starts.pop()
             self.ends.pop()
-        depth = 0
+        depth = braces = 0
         while self.brackets and self.brackets[-1].height >= len(self.states):
-            depth += 1
-            self.brackets.pop()
+            braced = self.brackets.pop().token.kind == "LBRACE"
+            braces, depth = braces + braced, depth + (not braced)
         token = self.token
         self.feed("ERROR", token)
         self.previous = None
         self._separated = False
-        self._skip(depth)
-        if self.token.kind == "RBRACE" and not self.brackets:
-            self.at += 1
-        return self.token.kind != END or not self.brackets
+        if not self.brackets:
+            return self._skip_to_kernel()
+        if token.kind == "LBRACE" and self.tokens[self.at - 1].kind in (NEWLINE, SEMICOLON, "LBRACE"):
+            self.at += 1  # opens nothing
+        self._skip(depth, braces)
+        return self.token.kind != END
 
-    def _skip(self, depth: int) -> None:
-        """Moves to what ends the statement at hand, `depth` brackets of which are open."""
-        if depth and self.at and self.tokens[self.at - 1].kind == NEWLINE and self._starts_statement(self.at):
+    def _skip_to_kernel(self) -> bool:
+        """Outside of kernels nothing else is read."""
+        while self.token.kind != END:
+            self.at += 1
+            if self.token.text == "kernel" and self.starts_kernel():
+                self.feed("_NL", Token("_NL", "", self.token.start, self.token.start))
+                self._separated = True
+                break
+        return True
+
+    def _skip(self, depth: int, braces: int) -> None:
+        """Moves to what ends the statement at hand, of which `depth` brackets and `braces` of sets are open."""
+        if (
+            (depth or braces)
+            and self.at
+            and self.tokens[self.at - 1].kind == NEWLINE
+            and self._starts_statement(self.at)
+        ):
             self.at -= 1
             return
-        braces = 0
+        blocks = 0
         while True:
             token = self.tokens[self.at]
             if token.kind == END:
                 return
             if token.kind == "LBRACE":
-                braces += 1
+                blocks += 1
             elif token.kind == "RBRACE":
-                if not braces:
+                after = self.tokens[self.at + 1].kind
+                if blocks:
+                    blocks -= 1
+                elif braces:
+                    braces -= 1
+                elif after in _AFTER_A_BLOCK:
                     return
-                braces -= 1
             elif token.kind in ("LPAR", "LSQB"):
                 depth += 1
             elif token.kind in ("RPAR", "RSQB"):
                 depth = max(0, depth - 1)
-            elif not braces and (
+            elif not blocks and (
                 token.kind == SEMICOLON
-                or (token.kind == NEWLINE and (not depth or self._starts_statement(self.at + 1)))
+                or (token.kind == NEWLINE and (not (depth or braces) or self._starts_statement(self.at + 1)))
             ):
                 return
             self.at += 1
@@ -370,6 +418,10 @@ class Machine:
                 return True
             at += 1
         return False
+
+
+def _stray_brace(span: Span) -> Diagnostic:
+    return Diagnostic("TG0122", "this `}` closes nothing", span, helps=("remove the `}`",))
 
 
 def _too_deep(span: Span) -> Diagnostic:

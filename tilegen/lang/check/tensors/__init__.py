@@ -1,0 +1,1 @@
+"""Tensors: their declarations, layouts and memories."""

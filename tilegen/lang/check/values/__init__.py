@@ -1,0 +1,1 @@
+"""Types of expressions: syntax to `spec.Value`, every implicit conversion made explicit."""
