@@ -229,6 +229,10 @@ BAD: dict[str, str] = {
 # Kernels that are right, and sizes that they cannot be called with.
 CALLS: dict[str, tuple[str, dict[str, int]]] = {
     "TG0316.sizes": (y("x[i % M]", head="(N, M)"), {"N": 3, "M": 0}),
+    "TG0327": (
+        k("in x: f32[N] boundary wrap", "out y: f32[N]", "y[i] = x[S * i]", head="(N, S)"),
+        {"N": 3, "S": 2**62},
+    ),
     "TG0320.missing": (y("x[i]", head="(N, M)"), {"N": 3}),
     "TG0320.negative": (y("x[i]"), {"N": -3}),
     "TG0321": (

@@ -133,6 +133,12 @@ def test_parentheses(tree: Expression, text: str) -> None:
         (True, Scalar("bool"), "true"),
         (-0.0, FLOAT, "-0.0f"),
         (1.5, FLOAT, "1.5f"),
+        (0.1, FLOAT, "0.1f"),
+        (1.0000000596046448, FLOAT, "1.0f"),
+        (1e-320, FLOAT, "0.0f"),
+        (-1e-320, FLOAT, "-0.0f"),
+        (3.4028235677973366e38, FLOAT, "__int_as_float(0x7f800000)"),
+        (3.4028234663852886e38, FLOAT, "3.4028235e+38f"),
         (1e-45, DOUBLE, "1e-45"),
         (float("inf"), FLOAT, "__int_as_float(0x7f800000)"),
         (float("-inf"), DOUBLE, "-__longlong_as_double(0x7ff0000000000000ll)"),
@@ -147,6 +153,13 @@ def test_literals(value: int | float | bool, type_: Scalar, text: str) -> None:
 def test_a_number_prints_as_itself(value: float) -> None:
     text = literal(Literal(value, DOUBLE))
     assert float(text) == value and np.signbit(float(text)) == np.signbit(value)
+
+
+@given(st.floats(width=32, allow_nan=False, allow_infinity=False))
+def test_a_number_of_32_bits_prints_as_itself(value: float) -> None:
+    text = literal(Literal(value, FLOAT))
+    assert text.endswith("f") and np.float32(text[:-1]) == np.float32(value)
+    assert np.signbit(np.float32(text[:-1])) == np.signbit(np.float32(value))
 
 
 def test_long_lines_are_broken_at_the_tree() -> None:

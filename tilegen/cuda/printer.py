@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import struct
 from collections.abc import Mapping, Sequence
 from enum import IntEnum
 from typing import assert_never
@@ -275,9 +276,24 @@ def literal(value: Literal) -> str:
 
 
 def _floating(number: float, single: bool) -> str:
+    if single:
+        number = _rounded_to_single(number)
     if math.isnan(number):
         return "__int_as_float(0x7fffffff)" if single else "__longlong_as_double(0x7fffffffffffffffll)"
     if math.isinf(number):
         text = "__int_as_float(0x7f800000)" if single else "__longlong_as_double(0x7ff0000000000000ll)"
         return text if number > 0 else f"-{text}"
-    return repr(number) + ("f" if single else "")
+    if not single:
+        return repr(number)
+    # The shortest that is read as this number: 0.1 and not 0.10000000149011612.
+    shortest = (float(f"{number:.{digits}g}") for digits in range(1, 10))
+    return repr(next(s for s in shortest if _rounded_to_single(s) == number)) + "f"
+
+
+def _rounded_to_single(number: float) -> float:
+    """The nearest number of 32 bits, which C would not always find: it rounds the decimal digits."""
+    try:
+        rounded: float = struct.unpack("<f", struct.pack("<f", number))[0]
+    except OverflowError:
+        return math.copysign(math.inf, number)
+    return rounded
