@@ -147,6 +147,7 @@ def test_colour_adds_escapes_and_nothing_else() -> None:
 def test_json() -> None:
     diagnostic = Diagnostic("TG0001", "m", span("x[j]"), ("n",), ("h",), (Label(span("y"), "l"),))
     assert json.loads(json.dumps(to_json(diagnostic))) == {
+        "edits": [],
         "code": "TG0001",
         "severity": "error",
         "message": "m",

@@ -67,7 +67,7 @@ def test_a7_a_tile_of_more_points_than_threads(run: Callable[..., Any], values: 
     ("threads", "code", "words"),
     [
         ("i = 8, j = 8, k = 128", "TG0602", "8192 threads are more than a block may have"),
-        ("i = 1, j = 0, k = 32", "TG0524", "must be a positive integer"),
+        ("i = 1, j = 0, k = 32", "TG0524", "positive integers"),
     ],
 )
 def test_a7_blocks_that_cannot_be(

@@ -6,6 +6,7 @@ outside it broadcasts unchanged. A value that does not use an axis has length 1 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -68,7 +69,7 @@ class Frame:
         if self.counts_any():
             ranges = {name: Range(number, number) for name, number in self.sizes.items()}
             ranges |= {name: Range(i.lower, i.upper - 1) for name, i in self.axes.items()}
-            if size_bound(value, ranges) >= 1 << 63:
+            if 1 << 63 <= size_bound(substitute(value, self.sizes), ranges) < math.inf:
                 raise EvaluationError(f"{value} leaves 64 bits")
         return np.asarray(evaluate(value, self.values), dtype=np.int64)
 
