@@ -53,12 +53,13 @@ def digits_of(scope: KernelScope, raster: Sequence[str], block: Expression) -> l
     for axis in reversed(raster):
         last = axis == raster[0]
         digit = block if last else Binary(Infix.REMAINDER, block, scope.tiles(axis))
-        found.append(_origin(scope, axis, digit))
+        found.append(first_of_tile(scope, axis, digit))
         block = Binary(Infix.DIVIDE, block, scope.tiles(axis))
     return found
 
 
-def _origin(scope: KernelScope, axis: str, digit: Expression) -> Declare:
+def first_of_tile(scope: KernelScope, axis: str, digit: Expression) -> Declare:
+    """The first coordinate along an axis of the tile with this number."""
     place: Expression = Cast(INDEX, digit)
     if scope.plan.tile(axis).tile > 1:
         place = multiply(place, scope.tile_constant(axis))
@@ -81,7 +82,7 @@ def _grouped(scope: KernelScope, raster: tuple[str, ...]) -> list[Declare]:
         optional(first, multiply(band, group)),
         optional(rows, Conditional(less(left, group), left, group)),
         optional(inside, Binary(Infix.REMAINDER, block, in_band)),
-        _origin(scope, slow, add(first, Binary(Infix.REMAINDER, inside, rows))),
-        _origin(scope, fast, Binary(Infix.DIVIDE, inside, rows)),
+        first_of_tile(scope, slow, add(first, Binary(Infix.REMAINDER, inside, rows))),
+        first_of_tile(scope, fast, Binary(Infix.DIVIDE, inside, rows)),
         *digits_of(scope, raster[:-2], Binary(Infix.DIVIDE, BLOCK, plane)),
     ]

@@ -229,7 +229,7 @@ class ItemBody:
         wanted = checked.symbol[1:]
         if isinstance(checked.index, Expr):
             value = substitute(checked.index, shift)
-            tree = self.scope.index(value) if kind == INDEX else self.scope.wide_index(value)
+            tree = self._index_value(value, long=kind != INDEX)
             if isinstance(tree, Variable):
                 return tree
             if value not in self._indices:

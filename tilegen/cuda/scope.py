@@ -65,9 +65,7 @@ class KernelScope:
         strides = [stride_symbol(t, d) for t, d in self.nest.dynamic_strides]
         self._ranges: dict[str, Range] = dict.fromkeys((*strides, *self._scalars), ANY)
         self.index = IndexBuilder(self.symbol, self._range, self._leading)
-        # Sums with scalars of the caller, who may pass any number.
-        self.wide_index = IndexBuilder(self._wide_scalar, self._range, self._leading, type_=LONG_LONG)
-        # Values, which are 64 bits wide whatever an address needs.
+        # Values, which are 64 bits wide whatever an address needs, and sums with scalars, which may be any number.
         self.long_index = IndexBuilder(self._long_symbol, self._range, self._leading, type_=LONG_LONG)
 
     def _range(self, name: str) -> Range:
@@ -104,9 +102,6 @@ class KernelScope:
         if name in self._scalars:
             return self.scalar(name)
         return self.plan_variable(name) if name.startswith("@") else self.axis(name)
-
-    def _wide_scalar(self, name: str) -> Expression:
-        return Cast(LONG_LONG, self.scalar(name)) if name in self._scalars else self.symbol(name)
 
     def _long_symbol(self, name: str) -> Expression:
         return Cast(LONG_LONG, self.symbol(name))

@@ -50,10 +50,6 @@ class Hole:
         return self._printer.text(self._value, Level.SUM)
 
     @property
-    def whole(self) -> str:
-        return self._printer.text(self._value)
-
-    @property
     def operand(self) -> str:
         return self._printer.text(self._value, Level.UNARY)
 

@@ -251,7 +251,7 @@ def named(name: str, type: CType = INT) -> Variable:
 
 
 THREAD, BLOCK, BLOCKS = (Member(named(n), "x") for n in ("threadIdx", "blockIdx", "gridDim"))
-TRUE, FALSE = Literal(True, BOOL), Literal(False, BOOL)
+TRUE = Literal(True, BOOL)
 NOTHING = Braces(None)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import reduce
 
-from tilegen.cuda.blocks import tile_counts
+from tilegen.cuda.blocks import first_of_tile, tile_counts
 from tilegen.cuda.tree import (
     BLOCK,
     INDEX,
@@ -56,10 +56,7 @@ def setup(names: ScanScope) -> Block:
         if axis == spread.axis:
             found.append(optional(names.start, multiply(Cast(INDEX, names.number), names.tile)))
         else:
-            place: Expression = Cast(INDEX, digit)
-            if plan.tile(axis).tile > 1:
-                place = multiply(place, scope.tile_constant(axis))
-            found.append(optional(scope.origin(axis), place))
+            found.append(first_of_tile(scope, axis, digit))
         block = Binary(Infix.DIVIDE, block, scope.tiles(axis))
     for tile in plan.tiles:
         if tile.axis not in plan.raster and tile.axis != spread.axis:
