@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tilegen.frozen import lazy_dataclass
+from tilegen.frozen import HashedOnce, lazy_dataclass
 
 
 def _point(decorator: Any, **flags: bool) -> Any:
@@ -128,3 +128,23 @@ def test_a_base_with_fields() -> None:
     assert repr(a).endswith("More(x=1, y=2)")
     with pytest.raises(FrozenInstanceError):
         a.y = 3
+
+
+def test_a_hash_that_is_worked_out_once_is_the_same_hash() -> None:
+    asked = []
+
+    class Leaf:
+        def __hash__(self) -> int:
+            asked.append(self)
+            return 7
+
+    @lazy_dataclass(frozen=True, slots=True)
+    class Node(HashedOnce):
+        child: Any
+        place: int = field(default=0, compare=False)
+
+    leaf = Leaf()
+    node, same = Node(Node(leaf)), Node(Node(leaf), place=3)
+    assert hash(node) == hash(node) == hash(same) and node == same
+    assert len(asked) == 2  # once below each of the two
+    assert copy.copy(node) == node and hash(copy.copy(node)) == hash(node)

@@ -14,6 +14,12 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar
 T = TypeVar("T")
 
 
+class HashedOnce:
+    """A frozen class whose objects hold others like them: the hash takes in all of those, and is worked out once."""
+
+    __slots__ = ("_hash",)
+
+
 def lazy_dataclass(
     *, frozen: Literal[True], slots: Literal[True], eq: bool = True, repr: bool = True
 ) -> Callable[[type[T]], type[T]]:
@@ -77,7 +83,15 @@ def _eq(owner: type[Any]) -> Callable[..., Any]:
 
 def _hash(owner: type[Any]) -> Callable[..., Any]:
     hashed = "".join(f"self.{f.name}, " for f in dataclasses.fields(owner) if f.compare)
-    return _compiled("__hash__", "self", f"return hash(({hashed}))", {})
+    body = f"return hash(({hashed}))"
+    if issubclass(owner, HashedOnce):
+        body = f"""
+    try:
+        return self._hash
+    except AttributeError:
+        _set(self, "_hash", hash(({hashed})))
+        return self._hash"""
+    return _compiled("__hash__", "self", body, {"_set": object.__setattr__})
 
 
 def _repr(owner: type[Any]) -> Callable[..., Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tilegen.cuda.queries import library_entries, pruned, types, used_in
+from tilegen.cuda.queries import needs, pruned, used_in
 from tilegen.cuda.tree import (
     INDEX,
     INT,
@@ -84,5 +84,6 @@ def test_types_and_functions_of_the_library() -> None:
             "x.y", {"type": Templated("Divisor"), "body": (Assign(A, library("relu", A)),)}, library=("edge",)
         ),
     )
-    assert library_entries(block) == {"Indexed", "gelu", "Divisor", "relu", "edge"}
-    assert {pair.type, FLOAT, INDEX} <= set(types(block))
+    types, entries = needs(block)
+    assert entries == {"Indexed", "gelu", "Divisor", "relu", "edge"}
+    assert {pair.type, FLOAT, INDEX} <= set(types)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
 from functools import lru_cache
 
-from tilegen.frozen import dataclass
+from tilegen.frozen import HashedOnce, dataclass
 
 
 class Op(Enum):
@@ -28,7 +28,7 @@ class Sym:
 
 
 @dataclass(frozen=True, slots=True)
-class Apply:
+class Apply(HashedOnce):
     """`left op right` for an operation that has no polynomial form."""
 
     op: Op
@@ -60,7 +60,7 @@ def _term_key(term: tuple[Monomial, int]) -> tuple[int, list[tuple[int, str]]]:
 
 
 @dataclass(frozen=True, slots=True)
-class Expr:
+class Expr(HashedOnce):
     """Canonical sum: `terms` pairs a sorted product of atoms with its non-zero integer coefficient."""
 
     terms: tuple[tuple[Monomial, int], ...]

@@ -7,12 +7,12 @@ are never visible at the same time may share a name.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import cache
 from pathlib import Path
 
 from tilegen.cuda.library import entry_names
-from tilegen.cuda.queries import blocks, declared, types
+from tilegen.cuda.queries import blocks, declared
 from tilegen.cuda.tree import Block, For, Kernel, Part, Skeleton, Variable, VectorType
 
 _FORMS = ("cuda", "CUDA", "TILEGEN_")
@@ -32,15 +32,14 @@ def _has_reserved_form(name: str) -> bool:
     return "__" in name or name.startswith(("_", *_FORMS)) or driver
 
 
-def identifier(wanted: str, taken: Iterable[str] = ()) -> str:
+def identifier(wanted: str, taken: Collection[str] = ()) -> str:
     """A C identifier as near to `wanted` as is allowed, and none of `taken`."""
-    unavailable = reserved().union(taken)
     name = wanted
     if _has_reserved_form(name):
         while "__" in name:
             name = name.replace("__", "_")
         name = f"n{name}" if name.startswith("_") else f"n_{name}"
-    while name in unavailable:
+    while name in reserved() or name in taken:
         name = f"{name}_" if not name.endswith("_") else f"{name[:-1]}1_"
     return name
 
@@ -60,7 +59,7 @@ def names_of(kernel: Kernel, taken: Iterable[str] = ()) -> dict[Variable, str]:
     for variable in outermost:
         _enter(variable, visible, meeting)
     _walk((*kernel.setup, *kernel.phases), visible, meeting)
-    vectors = {t.name for t in types((*kernel.setup, *kernel.phases)) if isinstance(t, VectorType)}
+    vectors = {t.name for t in kernel.types if isinstance(t, VectorType)}
     return _named(list(meeting), meeting, {*taken, *vectors})
 
 

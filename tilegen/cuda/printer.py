@@ -72,6 +72,8 @@ _SMALLEST = {"int": -(1 << 31), "long long": -(1 << 63)}
 
 def level_of(value: Expression) -> Level:
     match value:
+        case Variable() | Subscript() | Call():
+            return Level.PRIMARY
         case Unary():
             return Level.UNARY
         case Binary():
@@ -143,7 +145,10 @@ class Printer:
     def text(self, value: Expression, allowed: Level = Level.CONDITIONAL) -> str:
         """The expression on one line, in parentheses where its place allows no operator as weak as its own."""
         text = self._text(value)
-        return f"({text})" if level_of(value) > allowed else text
+        # Every expression may stand where a conditional may.
+        if allowed is Level.CONDITIONAL or level_of(value) <= allowed:
+            return text
+        return f"({text})"
 
     def _text(self, value: Expression) -> str:
         match value:

@@ -60,19 +60,20 @@ def operands(value: Expression) -> tuple[Expression, ...]:
     match value:
         case Variable() | Literal() | Instance():
             return ()
-        case Unary() | Cast() | PointerCast() | AddressNumber():
-            return (value.operand,)
         case Binary():
             return value.left, value.right
-        case Conditional():
-            return value.condition, value.then, value.otherwise
-        case Call():
-            inside = tuple(a for a in value.function.template if isinstance(a, _EXPRESSIONS))
-            return (*inside, *value.arguments)
         case Subscript():
             return value.base, value.index
         case Member():
             return (value.base,)
+        case Call():
+            template = value.function.template
+            inside = tuple(a for a in template if isinstance(a, _EXPRESSIONS)) if template else ()
+            return (*inside, *value.arguments)
+        case Unary() | Cast() | PointerCast() | AddressNumber():
+            return (value.operand,)
+        case Conditional():
+            return value.condition, value.then, value.otherwise
         case Braces():
             return value.items
     assert_never(value)
@@ -89,13 +90,15 @@ def parts(value: Expression) -> Iterator[Expression]:
 
 def variables(value: Expression) -> set[Variable]:
     """The variables that an expression uses."""
-    return {v for v in parts(value) if isinstance(v, Variable)}
-
-
-def uses(value: Expression, wanted: Iterable[Variable]) -> bool:
-    """Whether an expression uses one of the variables."""
-    looked_for = set(wanted)
-    return any(v in looked_for for v in parts(value) if isinstance(v, Variable))
+    found: set[Variable] = set()
+    stack = [value]
+    while stack:
+        part = stack.pop()
+        if isinstance(part, Variable):
+            found.add(part)
+        else:
+            stack.extend(operands(part))
+    return found
 
 
 def blocks(statement: Statement) -> tuple[Block, ...]:
@@ -199,64 +202,43 @@ def _pruned_inside(statement: Statement, live: set[Variable]) -> tuple[Statement
 # What a file needs for a tree
 
 
-def library_entries(block: Block) -> set[str]:
-    """The entries of the library of device functions that a block calls, or whose types it has."""
-    found: set[str] = set()
-    for statement in statements(block):
-        if isinstance(statement, Skeleton):
-            found.update(statement.library)
-            found.update(n for h in statement.holes.values() for n in _entries_of(h))
-        for value in expressions(statement):
-            for part in parts(value):
-                match part:
-                    case Call():
-                        found.update(part.function.library)
-                    case Instance():
-                        found.update(part.of.library)
-                    case _:
-                        pass
-    found.update(t.name for t in types(block) if isinstance(t, Templated))
-    return found
+def needs(block: Block) -> tuple[tuple[CType, ...], frozenset[str]]:
+    """The types that a block speaks of, in the order of the text, and the entries of the library of device functions
+    that it calls or whose types it has."""
+    # By identity first: types are compared once each, not at every mention.
+    mentioned: dict[int, CType] = {}
+    entries: set[str] = set()
 
-
-def _entries_of(hole: object) -> tuple[str, ...]:
-    return (hole.name,) if isinstance(hole, Templated) else ()
-
-
-def types(block: Block) -> dict[CType, None]:
-    """The types that a block speaks of, in the order of the text."""
-    found: dict[CType, None] = {}
-
-    def take(type_: object) -> None:
-        if isinstance(type_, CType):
-            found[type_] = None
-        if isinstance(type_, Templated):
-            for argument in type_.arguments:
-                take(argument)
+    def mention(*types: object) -> None:
+        mentioned.update((id(t), t) for t in types if isinstance(t, CType))
 
     for statement in statements(block):
-        for variable in declared(statement):
-            take(variable.type)
+        mention(*(v.type for v in declared(statement)))
         if isinstance(statement, For):
-            take(statement.variable.type)
+            mention(statement.variable.type)
         if isinstance(statement, Skeleton):
-            for hole in statement.holes.values():
-                take(hole)
-            for variable in statement.inner:
-                take(variable.type)
+            entries.update(statement.library)
+            mention(*statement.holes.values(), *(v.type for v in statement.inner))
         for value in expressions(statement):
             for part in parts(value):
                 match part:
+                    case Variable() | Literal():
+                        mentioned[id(part.type)] = part.type
                     case Cast() | PointerCast() | Braces():
-                        take(part.type)
-                    case Literal():
-                        take(part.type)
-                    case Call():
-                        take(part.function.scope)
-                        for argument in part.function.template:
-                            take(argument)
-                    case Variable():
-                        take(part.type)
+                        mention(part.type)
+                    case Call(function=function) | Instance(of=function):
+                        entries.update(function.library)
+                        mention(*function.template, function.scope)
                     case _:
                         pass
-    return found
+    types = dict.fromkeys(t for outer in mentioned.values() for t in (outer, *_inside(outer)))
+    entries.update(t.name for t in types if isinstance(t, Templated))
+    return tuple(types), frozenset(entries)
+
+
+def _inside(type_: CType) -> Iterator[CType]:
+    """The types that are arguments of a type."""
+    for argument in type_.arguments if isinstance(type_, Templated) else ():
+        if isinstance(argument, CType):
+            yield argument
+            yield from _inside(argument)

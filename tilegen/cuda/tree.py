@@ -540,7 +540,8 @@ class Body:
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """A kernel function, everything unused left out. `evicted`: pointers whose lines leave the L2 last."""
+    """A kernel function, everything unused left out. `evicted`: pointers whose lines leave the L2 last. `types` and
+    `library`: what it needs of the file, see `cuda.queries.needs`."""
 
     name: str
     comment: tuple[Comment, ...]
@@ -551,3 +552,5 @@ class Kernel:
     evicted: tuple[Variable, ...]
     setup: Block
     phases: Block
+    types: tuple[CType, ...] = ()
+    library: frozenset[str] = frozenset()

@@ -17,7 +17,7 @@ from typing import ClassVar
 
 from tilegen.algebra import Expr
 from tilegen.dtypes import DType, ElementType
-from tilegen.frozen import dataclass
+from tilegen.frozen import HashedOnce, dataclass
 from tilegen.lang.source import Source, Span
 
 
@@ -168,7 +168,7 @@ class ScalarRead:
 
 
 @dataclass(frozen=True, slots=True)
-class IndexValue:
+class IndexValue(HashedOnce):
     """An integer expression of axes and sizes used as a value (dtype i64)."""
 
     index: Expr
@@ -176,7 +176,7 @@ class IndexValue:
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
+class Read(HashedOnce):
     """A tensor element. An index is an `Expr` over axes and sizes or, for a gather, an integer `Value`.
 
     `field` names a struct member; `dtype` is the member's type (or the element's). Whole-struct assignments are
@@ -226,14 +226,14 @@ class BinaryOp(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Unary:
+class Unary(HashedOnce):
     op: UnaryOp
     operand: Value
     dtype: DType
 
 
 @dataclass(frozen=True, slots=True)
-class Binary:
+class Binary(HashedOnce):
     """Both operands have one dtype; `dtype` is that type, or bool for comparisons and `and`/`or`."""
 
     op: BinaryOp
@@ -243,7 +243,7 @@ class Binary:
 
 
 @dataclass(frozen=True, slots=True)
-class Where:
+class Where(HashedOnce):
     """Only the side chosen is read. `condition` is bool; both sides have `dtype`."""
 
     condition: Value
@@ -253,7 +253,7 @@ class Where:
 
 
 @dataclass(frozen=True, slots=True)
-class Cast:
+class Cast(HashedOnce):
     """Conversion to `dtype`: floats round to nearest even; float to integer truncates towards zero."""
 
     operand: Value
@@ -261,7 +261,7 @@ class Cast:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class Call(HashedOnce):
     """A named function of LANGUAGE.md section 5 (`exp`, `maximum`, `gelu`, …), arguments already converted."""
 
     function: str
@@ -283,7 +283,7 @@ class Reduction(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Reduce:
+class Reduce(HashedOnce):
     """A reduction of `body` over `axes`. `dtype` is the accumulation type (i64 for arg-reductions).
 
     `count` has the integer type it is stored in (i32, u32, i64, u64), else i32. The body has the accumulation type; for

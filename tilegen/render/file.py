@@ -9,7 +9,6 @@ from tilegen.core.plan.model import Plan
 from tilegen.cuda.library import in_order
 from tilegen.cuda.names import identifier, names_of
 from tilegen.cuda.printer import Printer
-from tilegen.cuda.queries import library_entries, types
 from tilegen.cuda.scope import FileContext
 from tilegen.cuda.statements import MARK, StatementPrinter
 from tilegen.cuda.templates import environment
@@ -20,7 +19,6 @@ from tilegen.cuda.tree import (
     Parameter,
     SharedArray,
     StructType,
-    Templated,
     VectorType,
 )
 from tilegen.cuda.types import ElementTypes, includes
@@ -113,8 +111,8 @@ def render(plans: Sequence[Plan], name: str, provenance: Sequence[str] = ()) -> 
     struct_names: dict[StructType, str] = {}
     for struct in structs.values():
         struct_names[struct] = identifier(struct.wanted, struct_names.values())
-    spoken_of: dict[CType, None] = {t: None for k in kernels for t in _types(k)}
-    functions = in_order(n for k in kernels for n in _entries(k))
+    spoken_of: dict[CType, None] = {t: None for k in kernels for t in k.types}
+    functions = in_order(n for k in kernels for n in k.library)
     namespace = f"{name}_kernels"
     view = FileView(
         provenance=tuple(provenance),
@@ -131,18 +129,6 @@ def render(plans: Sequence[Plan], name: str, provenance: Sequence[str] = ()) -> 
     source, lines = _without_marks(environment().get_template("file.cu.j2").render(file=view))
     header = environment().get_template("header.h.j2").render(file=view)
     return Rendered(source, header, namespace, kernels, lines)
-
-
-def _types(kernel: Kernel) -> dict[CType, None]:
-    found = types((*kernel.setup, *kernel.phases))
-    variables = [p.variable for p in kernel.parameters] + [s.variable for s in kernel.shared]
-    return {**found, **{v.type: None for v in variables}}
-
-
-def _entries(kernel: Kernel) -> set[str]:
-    found = library_entries((*kernel.setup, *kernel.phases))
-    found |= {s.variable.type.name for s in kernel.shared if isinstance(s.variable.type, Templated)}
-    return found | ({"evict_last"} if kernel.evicted else set())
 
 
 def _kernel_view(kernel: Kernel, plan: Plan, struct_names: Mapping[StructType, str]) -> KernelView:

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from tilegen.core.nest.model import stride_symbol
 from tilegen.core.plan.model import Plan
-from tilegen.cuda.queries import pruned, used_in, variables
+from tilegen.cuda.queries import needs, pruned, variables
 from tilegen.cuda.scope import FileContext, KernelScope
-from tilegen.cuda.tree import INDEX, Comment, Kernel, LaunchBounds, Parameter, Variable
+from tilegen.cuda.tree import INDEX, Comment, Kernel, LaunchBounds, Parameter, Templated, Variable
 from tilegen.dtypes import DType
 from tilegen.families.registry import family_of
 from tilegen.lang.spec import Cast, ScalarRead, walk
@@ -23,9 +23,14 @@ def kernel_of(plan: Plan, file: FileContext) -> Kernel:
     body = family_of(plan.nest.kernel).body(scope)
     phases, needed = pruned(body.phases)
     setup, needed = pruned(body.setup, needed)
-    needed |= used_in(setup)
     for array in body.shared:
         needed |= _variables_of(array.variable.shape)
+    parameters = tuple(p for p in _parameters(scope) if p.variable in needed)
+    evicted = tuple(v for v in _evicted(scope) if v in needed)
+    types, library = needs((*setup, *phases))
+    # Parameters and shared arrays stand outside the blocks.
+    types += tuple(v.type for v in (*(p.variable for p in parameters), *(s.variable for s in body.shared)))
+    library |= {t.name for t in types if isinstance(t, Templated)} | ({"evict_last"} if evicted else set())
     return Kernel(
         name=plan.name,
         comment=(
@@ -33,12 +38,14 @@ def kernel_of(plan: Plan, file: FileContext) -> Kernel:
             Comment((f"{plan.threads} threads per block; a block computes ", *body.extent, ".")),
         ),
         bounds=_bounds(plan),
-        parameters=tuple(p for p in _parameters(scope) if p.variable in needed),
+        parameters=parameters,
         constants=tuple(c for c in body.constants if c.variable in needed),
         shared=body.shared,
-        evicted=tuple(v for v in _evicted(scope) if v in needed),
+        evicted=evicted,
         setup=setup,
         phases=phases,
+        types=types,
+        library=library,
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from functools import cmp_to_key
+from functools import cmp_to_key, lru_cache
 from math import prod
 
 from tilegen.algebra import (
@@ -27,7 +27,13 @@ from tilegen.lang.spec import IndexValue, Read, Value, walk
 
 def coefficient(access: Access, axis: str) -> Expr | None:
     """Elements between neighbours along `axis`; None where the address is not linear in it."""
-    parts = linear_parts(access.address, [axis])
+    return _coefficient(access.address, axis)
+
+
+@lru_cache(maxsize=4096)
+def _coefficient(address: Expr, axis: str) -> Expr | None:
+    """Asked again and again, by every stage that looks at how an access moves."""
+    parts = linear_parts(address, [axis])
     return None if parts is None else parts[0].get(axis, ZERO)
 
 

@@ -77,6 +77,7 @@ class RowScope:
             for name in ("TEAM", "ITEMS", "ROWS", "CLUSTER")
         )
         self.order = parallel_order(self.nest)
+        self.order_along = tuple(row_order(self.nest, n) for n in range(len(self.nest.rows)))
         one = len(self.order) == 1
         self.row = scope.axis(self.order[0]) if one else variable("@row_number", "row", INDEX)
         self.lane = scope.lane
@@ -183,7 +184,7 @@ class RowScope:
 
     def coordinates(self, row: int) -> list[Declare]:
         """The coordinates of item `s` along a row."""
-        rows, order = self.rows, row_order(self.nest, row)
+        rows, order = self.rows, self.order_along[row]
         step: Expression = self.member if rows.along > 1 else number(0)
         if rows.items > 1:
             step = add(multiply(self.item, self.team), self.member) if rows.along > 1 else self.item
@@ -207,7 +208,7 @@ class RowScope:
             length.constant == most if self.rows.whole else length.constant % most == 0 and not self.shares
         )
         if not whole:
-            order = row_order(self.nest, row)
+            order = self.order_along[row]
             place = self.scope.axis(order[0]) if len(order) == 1 else self.position
             conditions.append(less(place, self.scope.index(length)))
         return all_of(conditions)
