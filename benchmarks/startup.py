@@ -3,8 +3,8 @@
     python benchmarks/startup.py [runs] [--spec specs/transpose.tile]
 
 A busy machine slows both sides of a pair, so the median of the ratios says more than seconds do. The limits are on wall
-time: importing numpy starts threads of its linear algebra, whose CPU time would make the ratio look better than it is.
-Exits with 1 where a median is over its limit.
+time: importing numpy starts threads of its linear algebra, whose CPU time would flatter the ratio. Exits with 1
+where a median is over its limit.
 """
 
 from __future__ import annotations
