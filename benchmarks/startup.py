@@ -60,7 +60,8 @@ def main() -> int:
             over = limit is not None and ratio > limit
             late |= over
             print(
-                f"{name:<16} {wall:4.0f}ms {cpu:4.0f}ms   {ratio:4.2f} ({ratios[0]:.2f} to {ratios[-1]:.2f})   {of_cpu:11.2f}"
+                f"{name:<16} {wall:4.0f}ms {cpu:4.0f}ms   {ratio:4.2f} ({ratios[0]:.2f} to {ratios[-1]:.2f})"
+                f"   {of_cpu:11.2f}"
                 + (f"   {limit}{': over' if over else ''}" if limit is not None else "")
             )
     return int(late)
