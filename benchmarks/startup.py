@@ -61,8 +61,7 @@ def main() -> int:
             late |= over
             print(
                 f"{name:<16} {wall:4.0f}ms {cpu:4.0f}ms   {ratio:4.2f} ({ratios[0]:.2f} to {ratios[-1]:.2f})"
-                f"   {of_cpu:11.2f}"
-                + (f"   {limit}{': over' if over else ''}" if limit is not None else "")
+                f"   {of_cpu:11.2f}" + (f"   {limit}{': over' if over else ''}" if limit is not None else "")
             )
     return int(late)
 
